@@ -1,0 +1,1 @@
+//! The component's side of `wit/`.

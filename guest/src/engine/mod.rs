@@ -1,0 +1,6 @@
+//! SQLite: connections, guards, values, budgets.
+
+pub mod value;
+
+/// The databases of one session. Opens nothing until asked.
+pub struct Engine {}

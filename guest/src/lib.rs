@@ -1,0 +1,22 @@
+//! What runs behind the glass: everything that meets untrusted input.
+//!
+//! - [`protocol`]: MCP lines in, MCP lines out.
+//! - [`command`]: the command table, the only list of what can be asked.
+//! - [`engine`]: SQLite, its guards and its budgets.
+//! - [`render`]: results as text or as JSON.
+//! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
+//!   choices, the call's surroundings, the files.
+//!
+//! The crate compiles to a component (`component.rs`, wasm only) and natively,
+//! so that its unit tests run without wasm.
+
+pub mod command;
+pub mod engine;
+pub mod host;
+pub mod protocol;
+pub mod render;
+pub mod settings;
+pub mod storage;
+
+#[cfg(target_family = "wasm")]
+mod component;

@@ -1,0 +1,1 @@
+//! The files of the sandbox, as `wit/storage.wit` describes them.
