@@ -203,7 +203,7 @@ fn root_command(catalog: &[Entry]) -> Command {
                 .arg(file.clone()),
         );
     for entry in catalog {
-        let mut command = Command::new(&entry.name).about(&entry.summary);
+        let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
         if entry.database {
             command = command.arg(file.clone());
         }
@@ -212,7 +212,6 @@ fn root_command(catalog: &[Entry]) -> Command {
         }
         root = root.subcommand(command);
     }
-    // clap wants 'static names only for some builders; the catalogue is small and lives to the end.
     Options::augment_args(root)
 }
 
@@ -223,7 +222,7 @@ fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
 
 fn to_clap(argument: &Argument) -> Arg {
     let name = argument.name.clone();
-    let mut arg = Arg::new(&name).help(&argument.summary);
+    let mut arg = Arg::new(name.clone()).help(argument.summary.clone());
     if argument.positional {
         arg = arg.value_name(name.to_uppercase());
     } else {

@@ -1,7 +1,5 @@
 //! `wit/` as Rust types and traits.
 
-#![expect(missing_docs, reason = "generated from wit/, which documents every item")]
-
 wasmtime::component::bindgen!({
     path: "../wit",
     world: "sandbox",

@@ -16,7 +16,7 @@ use super::bindings::mailbox::{self, Verdict};
 use super::bindings::storage::{
     self, Device, ErrorCode, LockLevel, OpenOptions, Role, ShmAction, SyncMode,
 };
-use super::control::{KEPT_BYTES, Stop};
+use super::control::{Control, KEPT_BYTES, Stop};
 use crate::storage::File;
 
 /// The longest wait that one `poll` grants.
@@ -168,24 +168,29 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         Ok((store.data().control.fuel_used(left),))
     })?;
     mailbox.func_wrap_async("poll", |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
-        Box::new(async move { Ok((poll(&store, wait_ms).await?,)) })
+        {
+            // The future must not hold the store, so what it needs is looked up first.
+            let State { control, budgets, .. } = store.data();
+            // What is left has to do for ending in good order.
+            let left = store.get_fuel();
+            if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
+                control.stop(Stop::Because(budgets.out_of_fuel()));
+            }
+            let control = control.clone();
+            Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
+        }
     })?;
     linker.allow_shadowing(false);
     Ok(())
 }
 
-async fn poll(store: &StoreContextMut<'_, State>, wait_ms: u32) -> Result<Verdict> {
-    let State { control, budgets, .. } = store.data();
-    // What is left has to do for ending in good order.
-    if store.get_fuel()? < budgets.fuel_reserve() {
-        control.stop(Stop::Because(budgets.out_of_fuel()));
-    }
+async fn poll(control: &Control, wait_ms: u32) -> Verdict {
     let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
     let until = (!wait.is_zero()).then(|| Instant::now() + wait);
     loop {
         match control.stopped() {
-            Some(Stop::Cancelled) => return Ok(Verdict::Cancelled),
-            Some(Stop::Because(reason)) => return Ok(Verdict::Stop(reason)),
+            Some(Stop::Cancelled) => return Verdict::Cancelled,
+            Some(Stop::Because(reason)) => return Verdict::Stop(reason),
             None => {}
         }
         match until {
@@ -194,7 +199,7 @@ async fn poll(store: &StoreContextMut<'_, State>, wait_ms: u32) -> Result<Verdic
                 give_way().await;
                 control.wait_until(None);
             }
-            _ => return Ok(Verdict::Proceed),
+            _ => return Verdict::Proceed,
         }
     }
 }

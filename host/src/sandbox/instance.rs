@@ -30,7 +30,7 @@ pub struct Vessel {
 }
 
 /// An instance at work.
-struct Live {
+pub struct Live {
     store: Store<State>,
     bindings: Bindings,
     session: Option<ResourceAny>,

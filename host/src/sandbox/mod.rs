@@ -21,9 +21,9 @@ mod wasi;
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker, ResourceTable};
-use wasmtime::{Engine, ResourceLimiter, Store};
+use wasmtime::error::Context as _;
+use wasmtime::{Engine, ResourceLimiter, Result, Store};
 
 use self::bindings::SandboxPre;
 use self::control::Control;
@@ -40,7 +40,8 @@ const MAX_HANDLES: usize = 4096;
 /// clock and the client's lines: about a millisecond.
 const YIELD_INTERVAL: u64 = 10_000_000;
 
-/// The engine and the component, ready to make instances.
+/// The engine and the component, ready to make instances. Cheap to clone.
+#[derive(Clone)]
 pub struct Sandbox {
     engine: Engine,
     pre: SandboxPre<State>,
