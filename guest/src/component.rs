@@ -2,16 +2,23 @@
 
 use std::cell::RefCell;
 
-use self::bindings::exports::sqlarium::sandbox::{command as command_export, demo as demo_export, server};
+use self::bindings::exports::sqlarium::sandbox::{
+    command as command_export, demo as demo_export, server,
+};
 use self::bindings::sqlarium::sandbox::{mailbox, types};
-use crate::command::{self, Answer, Context, arguments::Shape, status::Status};
+use crate::command::{self, Context, arguments::Shape};
+use crate::demo;
 use crate::engine::Engine;
 use crate::host::{Host, Verdict};
-use crate::protocol::session::{Overheard, Session};
+use crate::protocol::{Overheard, Session};
 use crate::settings::{Limits, Settings};
 
 /// `wit/` as Rust.
-#[expect(missing_docs, unsafe_code, reason = "generated from wit/, which documents every item")]
+#[expect(
+    missing_docs,
+    unsafe_code,
+    reason = "generated from wit/, which documents every item"
+)]
 pub mod bindings {
     wit_bindgen::generate!({ path: "../wit", world: "sandbox" });
     use super::Component;
@@ -107,5 +114,97 @@ impl server::GuestSession for Client {
 
     fn overlong(&self) -> String {
         self.0.borrow_mut().overlong()
+    }
+}
+
+impl command_export::Guest for Component {
+    fn catalog() -> Vec<command_export::Entry> {
+        command::catalog(&Settings::default())
+            .iter()
+            .map(entry)
+            .collect()
+    }
+
+    fn run(
+        settings: types::Settings,
+        name: String,
+        arguments: String,
+    ) -> Result<String, command_export::Failure> {
+        let settings = Settings::from(settings);
+        let refuse = |text: String| command_export::Failure {
+            text,
+            usage: true,
+            json: false,
+        };
+        let Some(command) = command::table::find(&name) else {
+            return Err(refuse(format!("There is no command {name}.")));
+        };
+        let Ok(arguments) = serde_json::from_str(&arguments) else {
+            return Err(refuse("The arguments are no JSON object.".into()));
+        };
+        let engine = Engine::new(&settings, &MAILBOX);
+        let mut context = Context {
+            settings,
+            engine,
+            host: &MAILBOX,
+        };
+        context.engine.pulse().begin(None);
+        let answer = command::invoke(command, &arguments, &mut context);
+        context.engine.pulse().end();
+        match answer.failure {
+            None => Ok(answer.text),
+            Some(_) => Err(command_export::Failure {
+                json: answer.object.is_some(),
+                text: answer.text,
+                usage: answer.usage,
+            }),
+        }
+    }
+}
+
+fn entry(entry: &command::Entry) -> command_export::Entry {
+    let command = entry.command;
+    command_export::Entry {
+        name: command.name.into(),
+        group: command.group.name().into(),
+        summary: command.summary.into(),
+        database: command.database,
+        arguments: entry
+            .arguments
+            .iter()
+            .map(|argument| {
+                let (shape, choices) = match argument.shape {
+                    Shape::Text => (command_export::Shape::Text, &[][..]),
+                    Shape::Integer { .. } => (command_export::Shape::Integer, &[][..]),
+                    Shape::Flag => (command_export::Shape::Flag, &[][..]),
+                    Shape::Json => (command_export::Shape::Json, &[][..]),
+                    Shape::Choice(choices) => (command_export::Shape::Text, choices),
+                };
+                command_export::Argument {
+                    name: argument.name.into(),
+                    summary: argument.summary.into(),
+                    shape,
+                    required: argument.required,
+                    positional: argument.positional,
+                    choices: choices.iter().map(|&choice| choice.into()).collect(),
+                }
+            })
+            .collect(),
+    }
+}
+
+impl demo_export::Guest for Component {
+    fn scenes() -> Vec<demo_export::Scene> {
+        demo::scenes()
+            .into_iter()
+            .map(|scene| demo_export::Scene {
+                caption: scene.caption.into(),
+                line: scene.line,
+            })
+            .collect()
+    }
+
+    fn tell(line: String) -> String {
+        demo::tell(&line)
     }
 }
