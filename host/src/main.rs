@@ -1,2 +1,4 @@
 //! x
-fn main(){}
+#[expect(dead_code, reason = "used once the sandbox is there")]
+mod storage;
+fn main() {}
