@@ -87,7 +87,12 @@ pub struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), hint: None, cancelled: false }
+        Self {
+            status,
+            message: message.into(),
+            hint: None,
+            cancelled: false,
+        }
     }
 
     /// Adds what to do instead.
