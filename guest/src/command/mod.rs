@@ -2,13 +2,22 @@
 
 pub mod about;
 pub mod arguments;
+mod capabilities;
+mod catalogue;
+mod create;
+mod databases;
+mod ddl;
+mod describe;
+mod indexes;
 pub mod near;
 pub mod output;
 mod pending;
 pub mod schema;
 pub mod select;
+mod sql;
 pub mod status;
 pub mod table;
+mod tables;
 pub mod toolset;
 
 use std::time::Instant;

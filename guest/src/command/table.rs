@@ -5,7 +5,7 @@
 use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
-use super::{Context, about, pending};
+use super::{Context, about, capabilities, create, databases, ddl, describe, indexes, pending, tables};
 
 /// What a command does to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: tables::tables,
     },
     Command {
         name: "describe",
@@ -222,7 +222,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: describe::describe,
     },
     Command {
         name: "schema",
@@ -237,7 +237,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: ddl::run,
     },
     Command {
         name: "indexes",
@@ -251,7 +251,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: indexes::run,
     },
     Command {
         name: "databases",
@@ -264,7 +264,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: databases::run,
     },
     Command {
         name: "explain",
@@ -294,7 +294,7 @@ pub static TABLE: [Command; 14] = [
             idempotent: false,
         },
         core: false,
-        run: pending::run,
+        run: create::run,
     },
     Command {
         name: "capabilities",
@@ -311,7 +311,7 @@ pub static TABLE: [Command; 14] = [
         database: false,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: capabilities::capabilities,
     },
     Command {
         name: "functions",
@@ -324,7 +324,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: capabilities::functions,
     },
     Command {
         name: "version",
