@@ -49,12 +49,10 @@ fn make(path: &str) -> Result<(), Failure> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let made = Connection::open_with_flags(path, flags).and_then(|connection| {
-        // Under the write lock, so that a file that another process made just now stays as it is.
-        connection.execute_batch("BEGIN IMMEDIATE")?;
         let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         if pages == 0 {
-            // Setting it writes the header.
-            connection.execute_batch("PRAGMA user_version = 0; COMMIT")?;
+            // Writes the header, and nothing if another process was faster.
+            connection.execute_batch("BEGIN IMMEDIATE; COMMIT")?;
         }
         Ok(pages == 0)
     });

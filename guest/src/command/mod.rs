@@ -2,16 +2,19 @@
 
 pub mod about;
 pub mod arguments;
+mod batch;
 mod capabilities;
 mod catalogue;
 mod create;
 mod databases;
 mod ddl;
 mod describe;
+mod exec;
+mod explain;
 mod indexes;
 pub mod near;
 pub mod output;
-mod pending;
+mod query;
 pub mod schema;
 pub mod select;
 mod sql;
@@ -77,7 +80,11 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         (None, Ok(output)) => render::text::render(command, output, limits),
         (None, Err(failure)) => render::text::refusal(failure),
     };
-    Answer { text, object, failure: result.err() }
+    Answer {
+        text,
+        object,
+        failure: result.err(),
+    }
 }
 
 /// A command as the command line sees it.
@@ -128,3 +135,6 @@ pub fn check(settings: &Settings) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,10 @@
 use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
-use super::{Context, about, capabilities, create, databases, ddl, describe, indexes, pending, tables};
+use super::{
+    Context, about, batch, capabilities, create, databases, ddl, describe, exec, explain, indexes, query,
+    tables,
+};
 
 /// What a command does to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +126,7 @@ const fn option(name: &'static str, shape: Shape, summary: &'static str) -> Argu
 const PARAMS: Argument = option(
     "params",
     Shape::Json,
-    "Values for :name, as {\"name\": 5}; for ?1, ?2 {\"1\": 5} or an array. A blob is {\"blob\": hex}.",
+    "Values for :name, as {\"name\": 5}; for ?1, ?2 an array [5]. A blob is {\"blob\": hex}.",
 );
 
 const PATTERN: Argument = positional(
@@ -134,10 +137,7 @@ const PATTERN: Argument = positional(
 
 const LIMIT: Argument = option(
     "limit",
-    Shape::Integer {
-        min: 0,
-        max: u32::MAX as i64,
-    },
+    Shape::Integer { min: 1, max: i64::MAX },
     "Rows at most.",
 );
 
@@ -167,7 +167,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: query::run,
     },
     Command {
         name: "exec",
@@ -182,7 +182,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: WRITES,
         core: true,
-        run: pending::run,
+        run: exec::run,
     },
     Command {
         name: "batch",
@@ -195,7 +195,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: WRITES,
         core: true,
-        run: pending::run,
+        run: batch::run,
     },
     Command {
         name: "tables",
@@ -278,7 +278,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: explain::run,
     },
     Command {
         name: "create",

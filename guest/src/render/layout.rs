@@ -10,6 +10,9 @@ use unicode_width::UnicodeWidthStr;
 /// Padding that is granted whatever the data is, in columns of a terminal.
 pub const FREE: usize = 256;
 
+/// Dashes under a header at most; they need not show how wide a long column is.
+pub const DASHES: usize = 40;
+
 /// How wide a text is on a terminal.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -105,7 +108,7 @@ impl Choice {
         } else {
             0
         };
-        blanks + step.width
+        blanks + step.width.min(DASHES)
     }
 
     /// What one step down saves for each cell that then sticks out.
