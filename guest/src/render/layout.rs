@@ -103,12 +103,12 @@ impl Choice {
 
     fn cost(&self, at: usize) -> usize {
         let step = &self.steps[at];
-        let blanks = if self.pads {
-            step.width * step.narrower - step.sum
+        if self.pads {
+            // The dashes fill their cell, be it with blanks.
+            step.width * step.narrower - step.sum + step.width
         } else {
-            0
-        };
-        blanks + step.width.min(DASHES)
+            step.width.min(DASHES)
+        }
     }
 
     /// What one step down saves for each cell that then sticks out.

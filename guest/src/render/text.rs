@@ -195,7 +195,12 @@ impl Page {
                     .collect()
             })
             .collect();
-        let fitted = fit(&widths, right.last().copied().unwrap_or_default());
+        let mut fitted = fit(&widths, right.last().copied().unwrap_or_default());
+        // A single row of long cells would be pushed out by the blanks of its own header.
+        let first: usize = widths.iter().zip(&fitted).map(|(cells, width)| width.max(&cells[0]) + 2).sum();
+        if first * 3 > self.chars {
+            fitted.fill(1);
+        }
         let names: Vec<&str> = header.iter().map(String::as_str).collect();
         let dashes: Vec<String> = fitted
             .iter()
