@@ -350,7 +350,7 @@ mod tests {
         );
         assert!(
             refusal("query", json!({"sql": "x", "limit": "many"})).starts_with(
-                "limit takes a whole number from 0 to 4294967295, not the string \"many\"."
+                "limit takes a whole number from 1, not the string \"many\"."
             )
         );
         assert!(

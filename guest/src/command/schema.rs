@@ -54,8 +54,7 @@ fn property(argument: &Argument) -> Value {
     match argument.shape {
         Shape::Integer { min, max } => {
             property.insert("minimum".into(), min.into());
-            // The width of a machine word tells a model nothing.
-            if max < i64::from(u32::MAX) {
+            if max < i64::MAX {
                 property.insert("maximum".into(), max.into());
             }
         }
