@@ -160,6 +160,10 @@ impl Disk {
             if options.create {
                 flags |= ffi::SQLITE_OPEN_CREATE;
                 if options.exclusive {
+                    // The layer would open what is there for reading.
+                    if before.is_some() {
+                        return Err(ErrorCode::Io);
+                    }
                     flags |= ffi::SQLITE_OPEN_EXCLUSIVE;
                 }
                 if before.is_none() {
@@ -292,6 +296,23 @@ impl Disk {
             .windows
             .fetch_sub(windows.len(), Ordering::Relaxed);
         windows
+    }
+
+    /// Lets go of all slots: SQLite's layer, when it closes the `-shm`, does not.
+    fn release_slots(&mut self) {
+        if let Some((file, _)) = &mut self.open {
+            for first in 0..8 {
+                let slots = Slots { first, count: 1 };
+                if self.index.shared & slots.mask() != 0 {
+                    let _ = file.shm_lock(slots, ShmAction::UnlockShared);
+                }
+                if self.index.exclusive & slots.mask() != 0 {
+                    let _ = file.shm_lock(slots, ShmAction::UnlockExclusive);
+                }
+            }
+        }
+        self.index.shared = 0;
+        self.index.exclusive = 0;
     }
 
     fn refresh_windows(&mut self) {
@@ -482,8 +503,7 @@ impl Handle for Disk {
         for mut window in self.forget_windows() {
             cleared = cleared.and(window.clear());
         }
-        self.index.shared = 0;
-        self.index.exclusive = 0;
+        self.release_slots();
         self.set_adrift(false);
         let delete = delete && !self.read_only;
         if let Some((file, id)) = &mut self.open {
@@ -501,6 +521,7 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // The windows stay as they are: the guest they are part of may be gone.
         self.forget_windows();
+        self.release_slots();
         self.set_adrift(false);
         if let Some((file, id)) = self.open.take() {
             drop(file);
