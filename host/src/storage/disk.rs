@@ -315,6 +315,9 @@ impl Disk {
         self.index.exclusive = 0;
     }
 
+    /// Brings copies up to date. After locking alone, not at a barrier: SQLite
+    /// reads the two copies of the header with a barrier in between, and would
+    /// take any commit since the last look for damage.
     fn refresh_windows(&mut self) {
         self.index.windows.iter_mut().for_each(Window::refresh);
     }
@@ -495,7 +498,6 @@ impl Handle for Disk {
         if let Some((file, _)) = &mut self.open {
             file.shm_barrier();
         }
-        self.refresh_windows();
     }
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {

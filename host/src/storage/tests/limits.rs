@@ -231,7 +231,7 @@ fn creating_goes_by_what_was_asked() {
         storage
             .open(name, Role::MainDatabase, WRITE)
             .unwrap()
-            .write(0, b"x")
+            .write(0, b"xyz")
             .unwrap();
         assert_eq!(storage.exists(name, true), Ok(true), "{name}");
         let mut reader = storage.open(name, Role::MainDatabase, READ).unwrap();
@@ -244,6 +244,6 @@ fn creating_goes_by_what_was_asked() {
             Err(ErrorCode::ReadOnly),
             "{name}"
         );
-        assert_eq!(reader.read(0, 9).unwrap(), b"x", "{name}");
+        assert_eq!(reader.read(0, 9).unwrap(), b"xyz", "{name}");
     }
 }

@@ -23,6 +23,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::SystemTime;
 
 use rusqlite::Connection;
+use rusqlite::fallible_iterator::FallibleIterator as _;
 
 use super::*;
 
@@ -143,7 +144,7 @@ impl Native {
                 "the other process has ended"
             );
         }
-        match line[1..].trim_end().split_once(' ') {
+        match line[1..].trim_end_matches('\n').split_once(' ') {
             Some(("failed", code)) => Err(code.parse().unwrap()),
             Some(("done", value)) => Ok(value.to_owned()),
             other => panic!("{other:?}"),
