@@ -1,11 +1,32 @@
 //! The command table and what each command does.
 
+pub mod about;
+pub mod arguments;
+mod batch;
+mod exec;
+mod explain;
+pub mod near;
 pub mod output;
+mod pending;
+mod query;
+pub mod schema;
+pub mod select;
 pub mod status;
+pub mod table;
+pub mod toolset;
+
+use std::time::Instant;
+
+use serde_json::{Map, Value};
 
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::render::{self, Meter};
 use crate::settings::Settings;
+use arguments::{Argument, Arguments, OUTPUT, accepted};
+use status::Failure;
+use table::{Command, TABLE};
+use toolset::Toolset;
 
 /// What a command works with.
 pub struct Context {
@@ -15,4 +36,94 @@ pub struct Context {
     pub engine: Engine,
     /// The host's side of the call.
     pub host: &'static dyn Host,
+}
+
+/// What a call of a command gives back, rendered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// For the reader: the text form, or the JSON form on one line if that was asked for.
+    pub text: String,
+    /// The JSON form, only if the call asked for `output: "json"`.
+    pub object: Option<Value>,
+    /// Why it was refused, if it was.
+    pub failure: Option<Failure>,
+}
+
+/// Checks the arguments, runs the command, and renders what it answers.
+pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
+    let started = Instant::now();
+    // Also a call whose arguments are wrong is answered in the form it asks for.
+    let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
+    let result = Arguments::check(command, given, &context.settings)
+        .and_then(|arguments| (command.run)(context, &arguments));
+    let limits = &context.settings.limits;
+    let object = json.then(|| {
+        let meter = Meter {
+            elapsed: started.elapsed(),
+            fuel: context.host.fuel(),
+        };
+        match &result {
+            Ok(output) => render::json::object(command, output, limits, meter),
+            Err(failure) => render::json::refusal(command, failure),
+        }
+    });
+    let text = match (&object, &result) {
+        (Some(object), _) => object.to_string(),
+        (None, Ok(output)) => render::text::render(command, output, limits),
+        (None, Err(failure)) => render::text::refusal(failure),
+    };
+    Answer {
+        text,
+        object,
+        failure: result.err(),
+    }
+}
+
+/// A command as the command line sees it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The command.
+    pub command: &'static Command,
+    /// All that it takes under these settings, `db` and `output` included.
+    pub arguments: Vec<&'static Argument>,
+}
+
+/// Every command, in the order of the table.
+pub fn catalog(settings: &Settings) -> Vec<Entry> {
+    TABLE
+        .iter()
+        .map(|command| Entry {
+            command,
+            arguments: accepted(command, settings),
+        })
+        .collect()
+}
+
+/// Whether these settings can be served.
+///
+/// # Errors
+/// A sentence that says why not.
+pub fn check(settings: &Settings) -> Result<(), String> {
+    Toolset::parse(&settings.tools)?;
+    let limits = &settings.limits;
+    if limits.rows > limits.max_rows {
+        return Err(format!(
+            "--rows {} is more than --max-rows {}.",
+            limits.rows, limits.max_rows
+        ));
+    }
+    for (flag, value, least) in [
+        ("--max-rows", u64::from(limits.max_rows), 1),
+        ("--text", u64::from(limits.text_chars), 1_000),
+        ("--cell", u64::from(limits.cell_chars), 16),
+        ("--request", limits.request_bytes, 1_024),
+        ("--reply", limits.reply_bytes, 64 << 10),
+    ] {
+        if value < least {
+            return Err(format!(
+                "{flag} {value} is too little to work with: give {least} or more."
+            ));
+        }
+    }
+    Ok(())
 }

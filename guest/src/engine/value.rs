@@ -1,5 +1,7 @@
 //! A value, by storage class.
 
+use rusqlite::types::ValueRef;
+
 /// One of SQLite's five storage classes, and text that is not UTF-8 kept apart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -15,4 +17,20 @@ pub enum Value {
     BadText(Vec<u8>),
     /// BLOB.
     Blob(Vec<u8>),
+}
+
+impl Value {
+    /// What a row holds, by storage class, never by declared type. NUL inside text is kept.
+    pub fn from_sqlite(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(integer) => Self::Integer(integer),
+            ValueRef::Real(real) => Self::Real(real),
+            ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Self::Text(text.to_owned()),
+                Err(_) => Self::BadText(bytes.to_vec()),
+            },
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
+        }
+    }
 }

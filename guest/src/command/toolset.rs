@@ -1,0 +1,191 @@
+//! `--tools`: which commands a client is served.
+
+use super::near::nearest;
+use super::select::SELECT;
+use super::table::{Command, TABLE, tool_name};
+
+/// The commands that are served as tools; to a client there are no others.
+#[derive(Clone, Debug)]
+pub struct Toolset {
+    commands: Vec<&'static Command>,
+}
+
+impl Toolset {
+    /// Reads the owner's choice: `all`, `core`, `select`, or names of commands or tools, separated
+    /// by commas; `core` may stand among the names.
+    ///
+    /// # Errors
+    /// A sentence that names the word that means nothing, and the nearest one that does.
+    pub fn parse(spec: &str) -> Result<Self, String> {
+        let words: Vec<&str> = spec
+            .split(',')
+            .map(str::trim)
+            .filter(|w| !w.is_empty())
+            .collect();
+        if words == ["select"] {
+            return Ok(Self {
+                commands: SELECT.iter().collect(),
+            });
+        }
+        if words.is_empty() {
+            return Err(
+                "--tools is empty: give all, core, select, or names of commands \
+                        separated by commas."
+                    .into(),
+            );
+        }
+        let mut wanted = vec![false; TABLE.len()];
+        for word in words {
+            let mut known = false;
+            for (command, wanted) in TABLE.iter().zip(&mut wanted) {
+                if word == "all" || word == "core" && command.core || names(command, word) {
+                    *wanted = true;
+                    known = true;
+                }
+            }
+            if !known {
+                return Err(refusal(word));
+            }
+        }
+        // In the order of the table, whatever the owner's order was.
+        let commands = TABLE
+            .iter()
+            .zip(wanted)
+            .filter(|(_, wanted)| *wanted)
+            .map(|(c, _)| c)
+            .collect();
+        Ok(Self { commands })
+    }
+
+    /// The commands, in the order of the table.
+    pub fn commands(&self) -> impl Iterator<Item = &'static Command> + '_ {
+        self.commands.iter().copied()
+    }
+
+    /// The command that is served under this name of a tool.
+    pub fn find(&self, tool: &str) -> Option<&'static Command> {
+        self.commands().find(|command| tool_name(command) == tool)
+    }
+
+    /// The served tool that a client most likely meant by `tool`.
+    pub fn nearest(&self, tool: &str) -> Option<String> {
+        let names: Vec<String> = self.commands().map(tool_name).collect();
+        // The common prefix would make any two names alike.
+        let stem = |name: &str| name.strip_prefix("sqlarium_").unwrap_or(name).to_owned();
+        let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
+        let tool = stem(tool);
+        let near = nearest(&tool, stems.iter().map(String::as_str))?;
+        let index = stems.iter().position(|stem| stem == near)?;
+        names.into_iter().nth(index)
+    }
+}
+
+fn names(command: &Command, word: &str) -> bool {
+    word == command.name || word == command.name.replace('-', "_") || word == tool_name(command)
+}
+
+fn refusal(word: &str) -> String {
+    if word == "select" || SELECT.iter().any(|command| command.name == word) {
+        return format!(
+            "--tools: {word} cannot be mixed with others; --tools select serves exactly \
+             list_tables, describe_table and run_select."
+        );
+    }
+    let sets = ["all", "core", "select"];
+    let stem = word.strip_prefix("sqlarium_").unwrap_or(word);
+    let near = nearest(stem, TABLE.iter().map(|command| command.name).chain(sets));
+    let advice = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => {
+            let names: Vec<&str> = TABLE.iter().map(|command| command.name).collect();
+            format!(
+                "give all, core, select, or names out of: {}.",
+                names.join(", ")
+            )
+        }
+    };
+    format!("--tools: there is no command {word:?}; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(spec: &str) -> Vec<String> {
+        Toolset::parse(spec)
+            .unwrap()
+            .commands()
+            .map(tool_name)
+            .collect()
+    }
+
+    #[test]
+    fn all_serves_the_whole_table_in_its_order() {
+        let names: Vec<String> = TABLE.iter().map(tool_name).collect();
+        assert_eq!(served("all"), names);
+    }
+
+    #[test]
+    fn core_serves_what_an_agent_needs_every_day() {
+        let core = served("core");
+        for name in [
+            "query", "exec", "batch", "tables", "describe", "schema", "explain",
+        ] {
+            assert!(core.contains(&format!("sqlarium_{name}")), "{name}");
+        }
+        assert!(core.len() <= 8);
+    }
+
+    #[test]
+    fn select_serves_exactly_three_tools_and_they_exist_nowhere_else() {
+        assert_eq!(
+            served("select"),
+            ["list_tables", "describe_table", "run_select"]
+        );
+        assert!(!served("all").iter().any(|name| name == "run_select"));
+        for mixed in ["select,query", "query,run_select"] {
+            assert!(
+                Toolset::parse(mixed)
+                    .unwrap_err()
+                    .contains("cannot be mixed"),
+                "{mixed}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_taken_in_either_form_and_served_once() {
+        assert_eq!(
+            served(" sqlarium_tables, query ,query"),
+            ["sqlarium_query", "sqlarium_tables"]
+        );
+        assert_eq!(served("core,version").len(), served("core").len() + 1);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_nearest() {
+        assert_eq!(
+            Toolset::parse("query,tabels").unwrap_err(),
+            "--tools: there is no command \"tabels\"; did you mean tables?"
+        );
+        assert!(
+            Toolset::parse("zzzz")
+                .unwrap_err()
+                .contains("names out of: query, exec")
+        );
+        assert!(Toolset::parse(" , ").unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn a_tool_that_is_not_served_is_not_there() {
+        let set = Toolset::parse("query").unwrap();
+        assert!(set.find("sqlarium_query").is_some());
+        assert!(set.find("sqlarium_exec").is_none());
+        assert!(set.find("query").is_none());
+        assert_eq!(
+            set.nearest("sqlarium_qery").as_deref(),
+            Some("sqlarium_query")
+        );
+        assert_eq!(set.nearest("sqlarium_exec"), None);
+    }
+}

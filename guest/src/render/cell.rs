@@ -1,0 +1,264 @@
+//! One value in the text form: on one line, told from every other, cut to a budget.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::engine::value::Value;
+
+/// Bytes of a blob that are shown.
+const BLOB_BYTES: usize = 16;
+
+/// A value as it stands in a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What is shown; holds no line break and no control character.
+    pub text: String,
+    /// Whether it reads best when its last digits are under each other.
+    pub number: bool,
+    /// Whether text had to be cut.
+    pub cut: bool,
+}
+
+/// Shows a value in at most about `budget` characters.
+pub fn cell(value: &Value, budget: usize) -> Cell {
+    let mut cut = false;
+    let text = match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) => real(*number),
+        Value::Text(text) => {
+            let (shown, length) = start(text, budget);
+            let mut shown = if ambiguous(text) {
+                format!("'{}'", visible(shown).replace('\'', "''"))
+            } else {
+                visible(shown).into_owned()
+            };
+            if let Some(length) = length {
+                let _ = write!(shown, "… ({length} characters)");
+                cut = true;
+            }
+            shown
+        }
+        Value::BadText(bytes) => {
+            let shown = &bytes[..bytes.len().min(budget)];
+            let mut text = String::new();
+            for chunk in shown.utf8_chunks() {
+                text.push_str(&visible(chunk.valid()));
+                for byte in chunk.invalid() {
+                    let _ = write!(text, "\\x{byte:02x}");
+                }
+            }
+            cut = shown.len() < bytes.len();
+            let dots = if cut { "…" } else { "" };
+            let _ = write!(text, "{dots} ({} bytes, not UTF-8)", bytes.len());
+            text
+        }
+        Value::Blob(bytes) => {
+            let mut text = String::from("x'");
+            for byte in &bytes[..bytes.len().min(BLOB_BYTES)] {
+                let _ = write!(text, "{byte:02x}");
+            }
+            let dots = if bytes.len() > BLOB_BYTES { "…" } else { "" };
+            let unit = if bytes.len() == 1 { "byte" } else { "bytes" };
+            let _ = write!(text, "{dots}' ({} {unit})", bytes.len());
+            text
+        }
+    };
+    let number = matches!(value, Value::Integer(_) | Value::Real(_));
+    Cell { text, number, cut }
+}
+
+/// A real that can be told from an integer and read back exactly.
+pub fn real(number: f64) -> String {
+    if number.is_infinite() {
+        return if number > 0.0 {
+            "Infinity".into()
+        } else {
+            "-Infinity".into()
+        };
+    }
+    format!("{number:?}")
+}
+
+/// The first `budget` characters of a text, and its whole length if that is not all.
+fn start(text: &str, budget: usize) -> (&str, Option<usize>) {
+    // Fewer bytes than characters cannot be.
+    if text.len() <= budget {
+        return (text, None);
+    }
+    match text.char_indices().nth(budget) {
+        Some((end, _)) => (&text[..end], Some(text.chars().count())),
+        None => (text, None),
+    }
+}
+
+/// Whether a text would be taken for something else if it stood there bare:
+/// nothing, NULL, a quoted text, a blob, or blanks that are only alignment.
+fn ambiguous(text: &str) -> bool {
+    text.is_empty()
+        || text == "NULL"
+        || text.starts_with([' ', '\''])
+        || text.ends_with(' ')
+        || text.starts_with("x'")
+}
+
+/// The text on one line: control characters, line separators and invisible or direction-changing
+/// characters as escapes. A backslash is doubled where it could be read as the start of an escape.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escape(text, |_| false)
+}
+
+/// As [`visible`], but line breaks and tabs stay: for a text of several lines, such as DDL.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escape(text, |c| matches!(c, '\n' | '\t'))
+}
+
+fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let hidden = |c: char| unseen(c) && !keep(c);
+    // Lines of DDL are not read back, so their backslashes need no care.
+    let doubled = !keep('\n') && reads_as_escape(text);
+    if !doubled && !text.chars().any(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\\' if !keep('\n') => shown.push_str("\\\\"),
+            c if !hidden(c) => shown.push(c),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if u32::from(c) <= 0xffff => {
+                let _ = write!(shown, "\\u{:04x}", u32::from(c));
+            }
+            c => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a backslash in the text would be taken for one of our escapes.
+fn reads_as_escape(text: &str) -> bool {
+    text.as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'n' | b'r' | b't' | b'u' | b'x' | b'\\'))
+}
+
+/// Characters that break the line, drive a terminal, or cannot be seen.
+fn unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c),
+            0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff
+            | 0xfff9..=0xfffb | 0xe0000..=0xe0fff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> String {
+        cell(&Value::Text(value.into()), 2_000).text
+    }
+
+    #[test]
+    fn null_the_empty_string_and_the_word_null_are_three_things() {
+        assert_eq!(cell(&Value::Null, 99).text, "NULL");
+        assert_eq!(text(""), "''");
+        assert_eq!(text("NULL"), "'NULL'");
+        assert_eq!(text("'NULL'"), "'''NULL'''");
+        assert_eq!(text("null"), "null");
+    }
+
+    #[test]
+    fn numbers_are_exact_and_a_real_looks_like_one() {
+        for (number, shown) in [
+            (3.0, "3.0"),
+            (-0.0, "-0.0"),
+            (0.1, "0.1"),
+            (5e-324, "5e-324"),
+            (1e100, "1e100"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::MAX, "1.7976931348623157e308"),
+        ] {
+            assert_eq!(cell(&Value::Real(number), 99).text, shown);
+        }
+        assert_eq!(
+            cell(&Value::Integer(i64::MIN), 99).text,
+            "-9223372036854775808"
+        );
+    }
+
+    #[test]
+    fn a_cell_stays_on_its_line_whatever_it_holds() {
+        assert_eq!(text("a\nb\r\nc\td"), "a\\nb\\r\\nc\\td");
+        assert_eq!(text("\u{1b}[31mred\u{7}\0"), "\\u001b[31mred\\u0007\\u0000");
+        assert_eq!(text("\u{202e}evil\u{2066}"), "\\u202eevil\\u2066");
+        assert_eq!(
+            text("a\u{2028}b\u{85}c\u{feff}"),
+            "a\\u2028b\\u0085c\\ufeff"
+        );
+        assert_eq!(text("\u{e0041}"), "\\u{e0041}");
+    }
+
+    #[test]
+    fn a_backslash_is_doubled_only_where_it_could_be_misread() {
+        assert_eq!(text(r"C:\Users"), r"C:\Users");
+        assert_eq!(text(r"\d+"), r"\d+");
+        assert_eq!(text(r"C:\new"), r"C:\\new");
+        assert_eq!(text("C:\\d\n"), r"C:\\d\n");
+    }
+
+    #[test]
+    fn blanks_at_the_ends_can_be_seen() {
+        assert_eq!(text(" a"), "' a'");
+        assert_eq!(text("it's "), "'it''s '");
+        assert_eq!(text("it's"), "it's");
+    }
+
+    #[test]
+    fn a_blob_shows_its_start_and_its_length() {
+        assert_eq!(cell(&Value::Blob(vec![]), 99).text, "x'' (0 bytes)");
+        assert_eq!(
+            cell(&Value::Blob(vec![0, 255]), 99).text,
+            "x'00ff' (2 bytes)"
+        );
+        let long = cell(&Value::Blob(vec![1; 3_000_000]), 99);
+        assert_eq!(
+            long.text,
+            format!("x'{}…' (3000000 bytes)", "01".repeat(16))
+        );
+        assert_eq!(text("x'00'"), "'x''00'''");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_and_says_its_length() {
+        let long = cell(&Value::Text("ä".repeat(5_000)), 2_000);
+        assert!(long.cut);
+        assert_eq!(
+            long.text,
+            format!("{}… (5000 characters)", "ä".repeat(2_000))
+        );
+        let fits = cell(&Value::Text("ä".repeat(2_000)), 2_000);
+        assert!(!fits.cut);
+        assert_eq!(fits.text, "ä".repeat(2_000));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_one_by_one() {
+        let bad = cell(&Value::BadText(b"ab\xffc\n".to_vec()), 2_000);
+        assert_eq!(bad.text, "ab\\xffc\\n (5 bytes, not UTF-8)");
+        let long = cell(&Value::BadText(vec![0xff; 5_000]), 100);
+        assert!(long.cut && long.text.len() < 500, "{}", long.text);
+    }
+
+    #[test]
+    fn ddl_keeps_its_lines_and_nothing_that_cannot_be_seen() {
+        assert_eq!(
+            visible_lines("a\n\tb \\n \u{1b}[0m"),
+            "a\n\tb \\n \\u001b[0m"
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! The text form: an aligned table, whole rows up to a budget, and what is left.
+
+use super::cell::{Cell, cell, visible, visible_lines};
+use super::layout::{fit, width};
+use super::{ENVELOPE, escaped_len};
+use crate::command::output::{Output, Rows};
+use crate::command::status::Failure;
+use crate::command::table::Command;
+use crate::settings::Limits;
+
+/// More columns than this are shown one below the other.
+const MOST_COLUMNS: usize = 40;
+
+/// Characters kept for what stands below the rows.
+const FOOT: usize = 600;
+
+/// A refusal: its status, what was refused, and what to do instead.
+pub fn refusal(failure: &Failure) -> String {
+    format!(
+        "{}: {}",
+        failure.status.name(),
+        visible_lines(&failure.to_string())
+    )
+}
+
+/// What a command answers, within the owner's limits.
+pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
+    let mut page = Page::new(limits);
+    if let Some(text) = &output.text {
+        page.lines(text, command);
+    }
+    if let Some(rows) = &output.rows {
+        if !page.text.is_empty() {
+            page.add("\n");
+        }
+        page.rows(rows, command, limits);
+    }
+    if let Some(changes) = output.changes {
+        let unit = if changes == 1 { "row" } else { "rows" };
+        page.add(&format!("{changes} {unit} changed.\n"));
+        if let Some(rowid) = output.last_insert_rowid {
+            page.add(&format!("Last inserted rowid: {rowid}.\n"));
+        }
+    }
+    for note in &output.notes {
+        page.add(&format!("{}\n", visible(note)));
+    }
+    if page.text.is_empty() {
+        page.add("Done.\n");
+    }
+    page.text
+}
+
+/// The text so far and what may still be added.
+struct Page {
+    text: String,
+    /// Characters that the text budget still has.
+    chars: usize,
+    /// Bytes that the reply budget still has.
+    bytes: u64,
+    /// The text budget as the owner set it.
+    budget: u32,
+}
+
+impl Page {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            text: String::new(),
+            chars: (limits.text_chars as usize).saturating_sub(FOOT),
+            bytes: limits.reply_bytes.saturating_sub(ENVELOPE),
+            budget: limits.text_chars,
+        }
+    }
+
+    /// Adds a text that has to be there.
+    fn add(&mut self, text: &str) {
+        self.chars = self.chars.saturating_sub(text.chars().count());
+        self.bytes = self.bytes.saturating_sub(escaped_len(text));
+        self.text.push_str(text);
+    }
+
+    /// Adds a text if the budgets allow it.
+    fn try_add(&mut self, text: &str) -> bool {
+        let fits = text.chars().count() <= self.chars && escaped_len(text) <= self.bytes;
+        if fits {
+            self.add(text);
+        }
+        fits
+    }
+
+    /// Adds whole lines, and says how many did not fit.
+    fn lines(&mut self, text: &str, command: &Command) {
+        let text = visible_lines(text);
+        let lines: Vec<&str> = text.lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            if !self.try_add(&format!("{line}\n")) {
+                let left = lines.len() - index;
+                self.add(&format!(
+                    "… {left} more lines not shown (text budget of {} characters, --text){}\n",
+                    self.budget,
+                    advice(command)
+                ));
+                return;
+            }
+        }
+    }
+
+    /// Adds a result set.
+    fn rows(&mut self, rows: &Rows, command: &Command, limits: &Limits) {
+        let shown = if rows.columns.len() > MOST_COLUMNS {
+            self.vertical(rows, limits)
+        } else {
+            self.aligned(rows, limits)
+        };
+        let left = rows.rows.len() - shown;
+        if left > 0 && shown == 0 {
+            self.add(&format!(
+                "… the first of {left} rows is too long for the text budget of {} characters \
+                 (--text): name the columns that you need, or ask for output json.\n",
+                self.budget
+            ));
+        } else if left > 0 {
+            self.add(&format!(
+                "… {left} more rows not shown (text budget of {} characters, --text){}\n",
+                self.budget,
+                advice(command)
+            ));
+        }
+        self.add(&count(rows));
+    }
+
+    /// One line for each row. Answers how many rows there was room for.
+    fn aligned(&mut self, rows: &Rows, limits: &Limits) -> usize {
+        let mut budget = limits.cell_chars as usize;
+        // A row that would not fit by itself is cut harder rather than left out.
+        let fair = self.chars / (rows.columns.len() + 1);
+        if rows
+            .rows
+            .first()
+            .is_some_and(|row| length(row, budget) > self.chars)
+        {
+            budget = budget.min(fair.saturating_sub(40)).max(16);
+        }
+        let header: Vec<String> = rows
+            .columns
+            .iter()
+            .map(|column| visible(&column.name).into_owned())
+            .collect();
+        let mut cells: Vec<Vec<Cell>> = Vec::new();
+        let mut room = self.chars;
+        for row in &rows.rows {
+            let line: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
+            let need: usize = line.iter().map(|cell| cell.text.chars().count() + 1).sum();
+            // Widths come from what will be shown, so nothing is measured that cannot fit.
+            if need > room {
+                break;
+            }
+            room -= need;
+            cells.push(line);
+        }
+        let right: Vec<bool> = (0..header.len())
+            .map(|column| {
+                cells.iter().any(|row| row[column].number)
+                    && cells
+                        .iter()
+                        .all(|row| row[column].number || row[column].text == "NULL")
+            })
+            .collect();
+        let widths: Vec<Vec<usize>> = header
+            .iter()
+            .enumerate()
+            .map(|(column, name)| {
+                std::iter::once(width(name))
+                    .chain(cells.iter().map(|row| width(&row[column].text)))
+                    .collect()
+            })
+            .collect();
+        let fitted = fit(&widths, right.last().copied().unwrap_or_default());
+        let names: Vec<&str> = header.iter().map(String::as_str).collect();
+        let dashes: Vec<String> = fitted
+            .iter()
+            .map(|width| "-".repeat((*width).max(1)))
+            .collect();
+        let dashes: Vec<&str> = dashes.iter().map(String::as_str).collect();
+        if !self.try_add(&line(&names, &fitted, &right)) {
+            return 0;
+        }
+        self.try_add(&line(&dashes, &fitted, &right));
+        let mut shown = 0;
+        let mut cut = Vec::new();
+        for row in &cells {
+            let texts: Vec<&str> = row.iter().map(|cell| cell.text.as_str()).collect();
+            if !self.try_add(&line(&texts, &fitted, &right)) {
+                break;
+            }
+            shown += 1;
+            note_cuts(row, &mut cut);
+        }
+        self.cuts(&cut, &header, budget);
+        shown
+    }
+
+    /// One line for each value. Answers how many rows there was room for.
+    fn vertical(&mut self, rows: &Rows, limits: &Limits) -> usize {
+        let mut budget = limits.cell_chars as usize;
+        let header: Vec<String> = rows
+            .columns
+            .iter()
+            .map(|column| visible(&column.name).into_owned())
+            .collect();
+        if rows.rows.is_empty() {
+            for name in &header {
+                if !self.try_add(&format!("{name}\n")) {
+                    break;
+                }
+            }
+            return 0;
+        }
+        let names: usize = header.iter().map(|name| name.chars().count() + 4).sum();
+        if rows
+            .rows
+            .first()
+            .is_some_and(|row| names + length(row, budget) > self.chars)
+        {
+            let fair = self.chars.saturating_sub(names) / (header.len() + 1);
+            budget = budget.min(fair.saturating_sub(24)).max(16);
+        }
+        let mut cut = Vec::new();
+        let mut shown = 0;
+        for (index, row) in rows.rows.iter().enumerate() {
+            let mut block = format!("-- row {} --\n", index + 1);
+            let row: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
+            for (name, cell) in header.iter().zip(&row) {
+                block.push_str(name);
+                block.push_str(" = ");
+                block.push_str(&cell.text);
+                block.push('\n');
+            }
+            if !self.try_add(&block) {
+                break;
+            }
+            shown += 1;
+            note_cuts(&row, &mut cut);
+        }
+        self.cuts(&cut, &header, budget);
+        shown
+    }
+
+    /// Says which columns were cut, and how to read on.
+    fn cuts(&mut self, cut: &[usize], header: &[String], budget: usize) {
+        let Some(first) = cut.first() else { return };
+        let name: String = header[*first].chars().take(60).collect();
+        let others = match cut.len() {
+            1 => String::new(),
+            2 => " (and 1 other column)".to_owned(),
+            many => format!(" (and {} other columns)", many - 1),
+        };
+        self.add(&format!(
+            "Text longer than {budget} characters is cut in {name}{others}: read on with \
+             substr({name}, {}), or ask for output json.\n",
+            budget + 1
+        ));
+    }
+}
+
+fn note_cuts(row: &[Cell], cut: &mut Vec<usize>) {
+    for (column, _) in row.iter().enumerate().filter(|(_, cell)| cell.cut) {
+        if !cut.contains(&column) {
+            cut.push(column);
+        }
+    }
+}
+
+/// The characters of one row.
+fn length(row: &[crate::engine::value::Value], budget: usize) -> usize {
+    row.iter()
+        .map(|value| cell(value, budget).text.chars().count() + 2)
+        .sum()
+}
+
+/// One line of the table. Nothing is padded that nothing follows.
+fn line(cells: &[&str], widths: &[usize], right: &[bool]) -> String {
+    let mut line = String::new();
+    for (index, text) in cells.iter().enumerate() {
+        if index > 0 {
+            line.push_str("  ");
+        }
+        let blanks = widths[index].saturating_sub(width(text));
+        if right[index] {
+            line.extend(std::iter::repeat_n(' ', blanks));
+            line.push_str(text);
+        } else {
+            line.push_str(text);
+            if index + 1 < cells.len() {
+                line.extend(std::iter::repeat_n(' ', blanks));
+            }
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// How many rows there are, and whether that is all.
+fn count(rows: &Rows) -> String {
+    let here = rows.rows.len() as u64;
+    let unit = if here == 1 { "row" } else { "rows" };
+    match rows.total {
+        Some(total) if total > here => {
+            format!("({here} of {total} rows: the limit is {})\n", rows.limit)
+        }
+        _ if rows.more => format!("({here} {unit}; more exist: the limit is {})\n", rows.limit),
+        _ => format!("({here} {unit})\n"),
+    }
+}
+
+/// How to get what was left out, by what the command takes.
+fn advice(command: &Command) -> &'static str {
+    let takes = |name: &str| {
+        command
+            .arguments
+            .iter()
+            .any(|argument| argument.name == name)
+    };
+    if takes("limit") {
+        ": ask for fewer columns, page with LIMIT and OFFSET, or use output json."
+    } else if takes("pattern") {
+        ": narrow it with pattern, or use output json."
+    } else {
+        ": use output json."
+    }
+}
