@@ -419,7 +419,9 @@ impl Handle for Disk {
             // Not only if `level` is lower: a refused exclusive lock leaves a pending one behind.
             self.opened()?.0.unlock(level)?;
         }
-        self.level = self.level.min(level);
+        if level < self.level {
+            self.level = level;
+        }
         Ok(())
     }
 
