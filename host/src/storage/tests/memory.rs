@@ -96,3 +96,35 @@ fn a_writer_that_waits_keeps_new_readers_out() {
     drop(writer);
     assert_eq!(late.lock(LockLevel::Exclusive), Ok(()));
 }
+
+#[test]
+fn one_transaction_changes_one_file() {
+    let folder = folder();
+    let storage = with_root(folder.path(), false, 100 * MIB);
+    let sandbox = Sandbox::new(&storage);
+    for name in ["one.db", "other.db"] {
+        run(&sandbox.open(name), "CREATE TABLE t (x)").unwrap();
+    }
+    let both = "BEGIN; INSERT INTO main.t VALUES (1); INSERT INTO other.t VALUES (1); COMMIT";
+    let connection = sandbox.open("one.db");
+    run(&connection, "ATTACH 'other.db' AS other").unwrap();
+    // It would take a super-journal, which native SQLite could not follow after a crash.
+    assert_eq!(
+        code(&run(&connection, both).unwrap_err()),
+        rusqlite::ffi::SQLITE_CANTOPEN
+    );
+    assert!(connection.is_autocommit(), "it is rolled back");
+    let rows = "SELECT (SELECT count(*) FROM main.t) + (SELECT count(*) FROM other.t)";
+    assert_eq!(run(&connection, rows).unwrap(), "0");
+
+    // Memory survives no crash that a file must agree with it after, so it need not be counted.
+    let connection = sandbox.open("memory");
+    run(
+        &connection,
+        "PRAGMA synchronous = off; CREATE TABLE t (x); ATTACH 'other.db' AS other",
+    )
+    .unwrap();
+    run(&connection, both).unwrap();
+    assert_eq!(run(&connection, rows).unwrap(), "2");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
