@@ -77,7 +77,9 @@ impl Control {
 
     /// How long the guest wants to be left alone.
     pub fn nap(&self) -> Option<Duration> {
-        self.inner().wake_at.map(|at| at.saturating_duration_since(Instant::now()))
+        self.inner()
+            .wake_at
+            .map(|at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Takes the guest's last words.

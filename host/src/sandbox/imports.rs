@@ -180,19 +180,24 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         let left = store.get_fuel()?;
         Ok((store.data().control.fuel_used(left),))
     })?;
-    mailbox.func_wrap_async("poll", |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
-        {
-            // The future must not hold the store, so what it needs is looked up first.
-            let State { control, budgets, .. } = store.data();
-            // What is left has to do for ending in good order.
-            let left = store.get_fuel();
-            if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
-                control.stop(Stop::Because(budgets.out_of_fuel()));
+    mailbox.func_wrap_async(
+        "poll",
+        |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
+            {
+                // The future must not hold the store, so what it needs is looked up first.
+                let State {
+                    control, budgets, ..
+                } = store.data();
+                // What is left has to do for ending in good order.
+                let left = store.get_fuel();
+                if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
+                    control.stop(Stop::Because(budgets.out_of_fuel()));
+                }
+                let control = control.clone();
+                Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
             }
-            let control = control.clone();
-            Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
-        }
-    })?;
+        },
+    )?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -267,7 +272,11 @@ impl mailbox::Host for State {
 async fn give_way() {
     let mut waited = false;
     pin!(poll_fn(move |_| {
-        if std::mem::replace(&mut waited, true) { Poll::Ready(()) } else { Poll::Pending }
+        if std::mem::replace(&mut waited, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }))
     .await;
 }

@@ -52,7 +52,9 @@ pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Resul
         if !matches!(item.ty, ComponentItem::ComponentInstance(_)) {
             continue;
         }
-        let Some((interface, _version)) = name.split_once('@') else { continue };
+        let Some((interface, _version)) = name.split_once('@') else {
+            continue;
+        };
         let define = match interface {
             "wasi:clocks/monotonic-clock" => monotonic_clock,
             "wasi:clocks/wall-clock" => wall_clock,
@@ -74,28 +76,41 @@ fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap("now", move |_: StoreContextMut<'_, State>, (): ()| {
         Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
     })?;
-    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| Ok((1u64,)))
+    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((1u64,))
+    })
 }
 
 fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap("now", |_: StoreContextMut<'_, State>, (): ()| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok((Datetime { seconds: now.as_secs(), nanoseconds: now.subsec_nanos() },))
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok((Datetime {
+            seconds: now.as_secs(),
+            nanoseconds: now.subsec_nanos(),
+        },))
     })?;
     to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((Datetime { seconds: 0, nanoseconds: 1 },))
+        Ok((Datetime {
+            seconds: 0,
+            nanoseconds: 1,
+        },))
     })
 }
 
 fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-random-bytes", |_: StoreContextMut<'_, State>, (length,): (u64,)| {
-        if length > MAX_RANDOM {
-            bail!("the guest wants {length} random bytes at once");
-        }
-        let mut bytes = vec![0; usize::try_from(length)?];
-        getrandom::fill(&mut bytes)?;
-        Ok((bytes,))
-    })?;
+    to.func_wrap(
+        "get-random-bytes",
+        |_: StoreContextMut<'_, State>, (length,): (u64,)| {
+            if length > MAX_RANDOM {
+                bail!("the guest wants {length} random bytes at once");
+            }
+            let mut bytes = vec![0; usize::try_from(length)?];
+            getrandom::fill(&mut bytes)?;
+            Ok((bytes,))
+        },
+    )?;
     to.func_wrap("get-random-u64", |_: StoreContextMut<'_, State>, (): ()| {
         Ok((getrandom::u64()?,))
     })
@@ -108,13 +123,16 @@ fn insecure_seed(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-environment", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((Vec::<(String, String)>::new(),))
-    })?;
+    to.func_wrap(
+        "get-environment",
+        |_: StoreContextMut<'_, State>, (): ()| Ok((Vec::<(String, String)>::new(),)),
+    )?;
     to.func_wrap("get-arguments", |_: StoreContextMut<'_, State>, (): ()| {
         Ok((Vec::<String>::new(),))
     })?;
-    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| Ok((None::<String>,)))
+    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((None::<String>,))
+    })
 }
 
 fn io_error(mut to: LinkerInstance<'_, State>) -> Result<()> {
@@ -122,25 +140,36 @@ fn io_error(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-stderr", |mut store: StoreContextMut<'_, State>, (): ()| {
-        Ok((store.data_mut().table.push(Stderr)?,))
-    })
+    to.func_wrap(
+        "get-stderr",
+        |mut store: StoreContextMut<'_, State>, (): ()| {
+            Ok((store.data_mut().table.push(Stderr)?,))
+        },
+    )
 }
 
 fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.resource("output-stream", ResourceType::host::<Stderr>(), |mut store, rep| {
-        store.data_mut().table.delete(Resource::<Stderr>::new_own(rep))?;
-        Ok(())
-    })?;
+    to.resource(
+        "output-stream",
+        ResourceType::host::<Stderr>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table
+                .delete(Resource::<Stderr>::new_own(rep))?;
+            Ok(())
+        },
+    )?;
     to.func_wrap(
         "[method]output-stream.check-write",
         |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
             Ok((Ok::<_, StreamError>(STDERR_CHUNK),))
         },
     )?;
-    for name in
-        ["[method]output-stream.write", "[method]output-stream.blocking-write-and-flush"]
-    {
+    for name in [
+        "[method]output-stream.write",
+        "[method]output-stream.blocking-write-and-flush",
+    ] {
         to.func_wrap(
             name,
             |mut store: StoreContextMut<'_, State>, (_, text): (Resource<Stderr>, WasmList<u8>)| {
@@ -158,10 +187,16 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
             },
         )?;
     }
-    for name in ["[method]output-stream.flush", "[method]output-stream.blocking-flush"] {
-        to.func_wrap(name, |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
-            Ok((Ok::<(), StreamError>(()),))
-        })?;
+    for name in [
+        "[method]output-stream.flush",
+        "[method]output-stream.blocking-flush",
+    ] {
+        to.func_wrap(
+            name,
+            |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+                Ok((Ok::<(), StreamError>(()),))
+            },
+        )?;
     }
     Ok(())
 }

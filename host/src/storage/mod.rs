@@ -327,7 +327,7 @@ impl File {
     }
 
     /// Takes or releases `count` lock slots of the wal-index from `slot` on.
-    /// Writes to the windows, as does [`File::shm_barrier`].
+    /// Brings windows that hold copies up to date.
     pub fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()> {
         let shared = matches!(action, ShmAction::LockShared | ShmAction::UnlockShared);
         if shared && count != 1 {
