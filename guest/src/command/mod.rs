@@ -2,9 +2,13 @@
 
 pub mod about;
 pub mod arguments;
+mod batch;
+mod exec;
+mod explain;
 pub mod near;
 pub mod output;
 mod pending;
+mod query;
 pub mod schema;
 pub mod select;
 pub mod status;
@@ -68,7 +72,11 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         (None, Ok(output)) => render::text::render(command, output, limits),
         (None, Err(failure)) => render::text::refusal(failure),
     };
-    Answer { text, object, failure: result.err() }
+    Answer {
+        text,
+        object,
+        failure: result.err(),
+    }
 }
 
 /// A command as the command line sees it.

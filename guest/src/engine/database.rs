@@ -115,7 +115,8 @@ impl Database {
         self.link = None;
     }
 
-    /// Runs one statement that only reads. `limit` is how many rows to keep at most.
+    /// Runs one statement that only reads. `limit` is how many rows to keep at most; with 0 there
+    /// are the columns and, if counting is quick, the total.
     ///
     /// # Errors
     ///
@@ -486,8 +487,6 @@ impl Database {
         let most = limits.max_rows;
         match asked {
             None => Ok((limits.rows.min(most), None)),
-            Some(0) => Err(Failure::new(Status::Syntax, "limit must be at least 1.")
-                .hint(format!("Leave it out for {} rows.", limits.rows.min(most)))),
             Some(rows) if rows > most => Ok((
                 most,
                 Some(format!(

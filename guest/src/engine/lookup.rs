@@ -3,7 +3,11 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 
-use super::{suggest, text};
+use super::text;
+use crate::command::near::closest;
+
+/// How many names are suggested at most.
+const SUGGESTED: usize = 3;
 
 /// How many names a hint lists at most.
 const LISTED: usize = 40;
@@ -115,11 +119,11 @@ fn object(connection: &Connection, kind: &str, name: &str) -> Option<String> {
     if names.is_empty() {
         return Some(format!("The database has no {kind}s yet."));
     }
-    let near = suggest::nearest(name, names.iter().map(String::as_str));
+    let near = closest(name, names.iter().map(String::as_str), SUGGESTED);
     Some(if near.is_empty() {
         format!("The {kind}s are {}.", list(&names))
     } else {
-        format!("Did you mean {}?", suggest::listed(&near))
+        format!("Did you mean {}?", text::listed(&near))
     })
 }
 
@@ -144,11 +148,11 @@ fn column(connection: &Connection, name: &str, sql: &str) -> Option<String> {
         told.push(format!("{table} has the columns {}.", list(&own)));
         columns.extend(own);
     }
-    let near = suggest::nearest(name, columns.iter().map(String::as_str));
+    let near = closest(name, columns.iter().map(String::as_str), SUGGESTED);
     let mut hint = if near.is_empty() {
         String::new()
     } else {
-        format!("Did you mean {}? ", suggest::listed(&near))
+        format!("Did you mean {}? ", text::listed(&near))
     };
     hint.push_str(&told.join(" "));
     (!hint.is_empty()).then_some(hint)
@@ -166,11 +170,11 @@ fn function(connection: &Connection, name: &str) -> Option<String> {
         "SELECT DISTINCT name FROM pragma_function_list WHERE ?1 = ?1",
         "",
     )?;
-    let near = suggest::nearest(name, names.iter().map(String::as_str));
+    let near = closest(name, names.iter().map(String::as_str), SUGGESTED);
     Some(if near.is_empty() {
         "SELECT DISTINCT name FROM pragma_function_list lists those there are.".into()
     } else {
-        format!("Did you mean {}?", suggest::listed(&near))
+        format!("Did you mean {}?", text::listed(&near))
     })
 }
 

@@ -5,7 +5,7 @@
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
-//! - [`failure`], [`suggest`]: errors as sentences to act on.
+//! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
 pub mod connection;
@@ -17,9 +17,9 @@ pub mod plan;
 pub mod pragma;
 pub mod pulse;
 pub mod statement;
-pub mod suggest;
 pub mod text;
 pub mod value;
+pub mod vfs;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! A JSON array binds `?1, ?2, …` in order (and named parameters in the order of
 //! their first appearance); an object binds `:name`, `@name` and `$name`, its
-//! keys with or without that prefix. A value is bound by its JSON type:
+//! keys with or without that prefix, and `?1` by `"1"`. A value is bound by its JSON type:
 //!
 //! | JSON | SQLite |
 //! |---|---|
@@ -20,8 +20,8 @@ use rusqlite::Statement;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value as Json;
 
-use super::suggest;
 use super::value::Value;
+use crate::command::near;
 use crate::command::status::{Failure, Status};
 
 /// What is bound to a statement.
@@ -142,27 +142,19 @@ fn named<'v>(
     }
     let mut used = vec![false; values.len()];
     let mut bound = Vec::with_capacity(names.len());
-    for name in names {
-        let Some(name) = name else {
-            return Err(Failure::new(
-                Status::Syntax,
-                format!(
-                    "The statement has parameters without a name ({}), and params is an object.",
-                    spelled(names)
-                ),
-            )
-            .hint("Give params as an array, or name the parameters in the SQL, like :name."));
-        };
+    for (index, name) in names.iter().enumerate() {
+        // A bare ? goes by its number.
+        let name = name.clone().unwrap_or_else(|| format!("?{}", index + 1));
         let found = values
             .iter()
-            .position(|(key, _)| key == name || *key == name[1..]);
+            .position(|(key, _)| *key == name || *key == name[1..]);
         let Some(index) = found else {
             let failure = Failure::new(
                 Status::Syntax,
                 format!("params has no value for the parameter {name}."),
             );
             let given = values.iter().map(|(key, _)| key.as_str());
-            return Err(match suggest::nearest(&name[1..], given).first() {
+            return Err(match near::nearest(&name[1..], given) {
                 Some(near) => failure.hint(format!("Did you mean {name} by \"{near}\"?")),
                 None => failure.hint("Give null if it is to be NULL."),
             });

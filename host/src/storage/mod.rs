@@ -30,6 +30,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use crate::sandbox::bindings::storage::{
+    Device, ErrorCode, LockLevel, Role, ShmAction, SyncMode,
+};
 pub use names::{Grants, Root, Served};
 pub use window::Window;
 
@@ -45,44 +48,6 @@ const OPEN_FILES: usize = 256;
 /// The largest offset a file can have; SQLite's are signed.
 const LAST_OFFSET: u64 = i64::MAX as u64;
 
-/// Why an operation failed; see `wit/storage.wit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// A lock is in the way.
-    Busy,
-    /// The disk, or the disk budget, is full.
-    Full,
-    /// There is no such file.
-    NotFound,
-    /// The name is not one the owner granted.
-    Denied,
-    /// The file or the grant does not allow writing.
-    ReadOnly,
-    /// The wal-index is not there and may not be made.
-    CannotInit,
-    /// There is no shared memory here.
-    NoSharedMemory,
-    /// The arguments make no sense.
-    Invalid,
-    /// The operating system reported a failure.
-    Io,
-}
-
-/// What SQLite wants a file for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A database.
-    MainDatabase,
-    /// Its rollback journal.
-    MainJournal,
-    /// Its write-ahead log.
-    Wal,
-    /// The journal that ties the commits of several files together.
-    SuperJournal,
-    /// Anything that no one else is to see.
-    Temporary,
-}
-
 /// How to open a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
@@ -94,56 +59,6 @@ pub struct OpenOptions {
     pub exclusive: bool,
     /// Nobody wants it after this handle; for temporary files only.
     pub delete_on_close: bool,
-}
-
-/// The five lock levels, <https://www.sqlite.org/lockingv3.html>.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LockLevel {
-    /// Nothing.
-    None,
-    /// Reading.
-    Shared,
-    /// Intending to write.
-    Reserved,
-    /// Waiting for readers to leave.
-    Pending,
-    /// Writing.
-    Exclusive,
-}
-
-/// How hard to push written bytes towards the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncMode {
-    /// `fsync`.
-    Normal,
-    /// `fsync`, and the drive's own cache where the system can.
-    Full,
-    /// `fdatasync`.
-    DataOnly,
-}
-
-/// What to do with slots of the wal-index lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShmAction {
-    /// Take one slot together with others.
-    LockShared,
-    /// Take slots alone.
-    LockExclusive,
-    /// Release a shared slot.
-    UnlockShared,
-    /// Release exclusive slots.
-    UnlockExclusive,
-}
-
-/// What the device below a file guarantees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
-    /// The unit of a write that a power cut may tear, in bytes.
-    pub sector_size: u32,
-    /// `SQLITE_IOCAP_*` bits.
-    pub characteristics: u32,
-    /// Whether [`File::shm_map`] can work.
-    pub shared_memory: bool,
 }
 
 type Result<T> = std::result::Result<T, ErrorCode>;
