@@ -42,8 +42,16 @@ fn blocks(info: &str) -> Vec<String> {
 /// What stands between two markers.
 fn section(name: &str) -> String {
     let readme = readme();
-    let start = readme.split_once(&format!("<!-- {name} -->\n")).expect(name).1;
-    start.split_once(&format!("<!-- /{name} -->")).expect(name).0.trim().to_owned()
+    let start = readme
+        .split_once(&format!("<!-- {name} -->\n"))
+        .expect(name)
+        .1;
+    start
+        .split_once(&format!("<!-- /{name} -->"))
+        .expect(name)
+        .0
+        .trim()
+        .to_owned()
 }
 
 #[test]
@@ -63,7 +71,11 @@ fn every_command_prints_what_the_readme_shows() {
         let mut printed = String::new();
         for line in block.lines().filter_map(|line| line.strip_prefix("$ ")) {
             let mut shell = std::process::Command::new("sh");
-            shell.arg("-c").arg(line).env("PATH", &path).current_dir(&home);
+            shell
+                .arg("-c")
+                .arg(line)
+                .env("PATH", &path)
+                .current_dir(&home);
             let finished = finish(&mut shell);
             assert_eq!(finished.code, Some(0), "{line}: {}", finished.stderr);
             printed.push_str(&format!("$ {line}\n{}", finished.stdout));
@@ -101,29 +113,49 @@ fn the_table_of_tools_is_that_of_the_program() {
             .as_array()
             .and_then(|tools| tools.iter().find(|listed| listed["name"] == *tool))
             .unwrap_or_else(|| panic!("{tool} is not listed"));
-        let required = tool["inputSchema"]["required"].as_array().cloned().unwrap_or_default();
+        let required = tool["inputSchema"]["required"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let arguments: Vec<String> = tool["inputSchema"]["properties"]
             .as_object()
             .expect("properties")
             .keys()
             .filter(|argument| *argument != "output")
             .map(|argument| {
-                let optional = if required.iter().any(|name| name == argument) { "" } else { "?" };
+                let optional = if required.iter().any(|name| name == argument) {
+                    ""
+                } else {
+                    "?"
+                };
                 format!("{argument}{optional}")
             })
             .collect();
         let summary = row[2].as_str().expect("a summary");
-        table.push_str(&format!("| `{name}` | {} | {summary} |\n", arguments.join(", ")));
+        table.push_str(&format!(
+            "| `{name}` | {} | {summary} |\n",
+            arguments.join(", ")
+        ));
     }
-    assert_eq!(section("tools"), table.trim(), "the README has the left side");
+    assert_eq!(
+        section("tools"),
+        table.trim(),
+        "the README has the left side"
+    );
 }
 
 /// The flags as `sqlarium mcp --help` tells them: name, value, what it is, default.
 fn flags() -> Vec<[String; 3]> {
     let help = finish(sqlarium().args(["mcp", "--help"]).env("COLUMNS", "1000")).stdout;
     let mut flags = Vec::new();
-    for line in help.lines().map(str::trim).filter(|line| line.starts_with("--")) {
-        let (flag, about) = line.split_once("  ").unwrap_or_else(|| panic!("no text in {line}"));
+    for line in help
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("--"))
+    {
+        let (flag, about) = line
+            .split_once("  ")
+            .unwrap_or_else(|| panic!("no text in {line}"));
         let (about, default) = match about.trim().split_once(" [default: ") {
             Some((about, default)) => (about, default.trim_end_matches(']')),
             None => (about.trim(), ""),
@@ -137,10 +169,18 @@ fn flags() -> Vec<[String; 3]> {
 fn the_table_of_flags_is_that_of_the_program() {
     let mut table = String::from("| Flag | What it is | Default |\n|---|---|---|\n");
     for [flag, about, default] in flags() {
-        let default = if default.is_empty() { String::new() } else { format!("`{default}`") };
+        let default = if default.is_empty() {
+            String::new()
+        } else {
+            format!("`{default}`")
+        };
         table.push_str(&format!("| `{flag}` | {about} | {default} |\n"));
     }
-    assert_eq!(section("flags"), table.trim(), "the README has the left side");
+    assert_eq!(
+        section("flags"),
+        table.trim(),
+        "the README has the left side"
+    );
 }
 
 #[test]
