@@ -6,7 +6,7 @@ use self::bindings::exports::sqlarium::sandbox::{
     command as command_export, demo as demo_export, server,
 };
 use self::bindings::sqlarium::sandbox::{mailbox, types};
-use crate::command::{self, Context, arguments::Shape};
+use crate::command::{self, Context, arguments::{Arguments, Shape}};
 use crate::demo;
 use crate::engine::Engine;
 use crate::host::{Host, Verdict};
@@ -142,6 +142,8 @@ impl command_export::Guest for Component {
         let Ok(arguments) = serde_json::from_str(&arguments) else {
             return Err(refuse("The arguments are no JSON object.".into()));
         };
+        // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
+        let usage = Arguments::check(command, &arguments, &settings).is_err();
         let engine = Engine::new(&settings, &MAILBOX);
         let mut context = Context {
             settings,
@@ -156,7 +158,7 @@ impl command_export::Guest for Component {
             Some(_) => Err(command_export::Failure {
                 json: answer.object.is_some(),
                 text: answer.text,
-                usage: answer.usage,
+                usage,
             }),
         }
     }

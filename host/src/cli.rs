@@ -19,7 +19,7 @@ use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::{Argument, Entry, Shape};
 use crate::sandbox::bindings::types::{Limits, Settings};
 use crate::sandbox::instance::{Outcome, Vessel};
-use crate::storage::{Grants, Served, Storage};
+use crate::storage::{Grants, Root, Served, Storage};
 use crate::{clients, demo, serve};
 
 /// The exit code for a request that was understood and refused.
@@ -158,8 +158,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
 
 /// Asks the guest for its commands.
 fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
-    let settings = settings(&Budgets::default(), None, "memory".into(), ":memory:".into());
-    let storage = Storage::new(Grants::memory("memory"), 0)?;
+    let settings = settings(&Budgets::default(), None, "memory".into(), MEMORY.into());
+    let storage = Storage::new(Grants { database: in_memory(), root: None }, 0)?;
     let mut vessel = Vessel::new(sandbox.clone(), settings, Budgets::default(), storage);
     let outcome = vessel.run(
         |_, _| {},
@@ -333,12 +333,14 @@ fn vessel(
         disk: options.disk,
         busy: options.busy_timeout,
     };
-    let (served, name, title) = match file {
-        Some(file) if file != Path::new(":memory:") => {
-            let (served, name) = Served::file(file, options.readonly)?;
-            (served, name, file.display().to_string())
+    let (database, name, title) = match file {
+        Some(file) if file != Path::new(MEMORY) => {
+            let name = existing(file)?;
+            let path = file.to_path_buf();
+            let readonly = options.readonly;
+            (Served::File { name: name.clone(), path, readonly }, name, file.display().to_string())
         }
-        _ => (Served::memory("memory"), "memory".to_owned(), ":memory:".to_owned()),
+        _ => (in_memory(), "memory".to_owned(), MEMORY.to_owned()),
     };
     let mut settings = settings(&budgets, server, name, title);
     settings.readonly = options.readonly;
@@ -349,9 +351,35 @@ fn vessel(
         _ => None,
     };
     settings.root = root.is_some();
-    let grants = Grants::new(served, root.as_deref(), options.readonly)?;
-    let storage = Storage::new(grants, budgets.disk)?;
+    let root = root.map(|directory| Root { directory, readonly: options.readonly });
+    let what = match &root {
+        Some(root) => format!("cannot open {title} below {}", root.directory.display()),
+        None => format!("cannot open {title}"),
+    };
+    let storage = Storage::new(Grants { database, root }, budgets.disk).context(what)?;
     Ok(Vessel::new(sandbox, settings, budgets, storage))
+}
+
+/// The name of a database that is no file.
+const MEMORY: &str = ":memory:";
+
+fn in_memory() -> Served {
+    Served::Memory { name: "memory".into() }
+}
+
+/// What the sandbox calls the database at `file`, which has to be there.
+fn existing(file: &Path) -> Result<String> {
+    match std::fs::metadata(file) {
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => bail!("{} is not a file, so it is no database", file.display()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
+            "there is no file {}; check the path, or make a new database with: sqlarium create {0}",
+            file.display()
+        ),
+        Err(error) => bail!("cannot open {}: {error}", file.display()),
+    }
+    let name = file.file_name().and_then(|name| name.to_str());
+    Ok(name.unwrap_or("database").to_owned())
 }
 
 fn settings(
@@ -361,7 +389,7 @@ fn settings(
     title: String,
 ) -> Settings {
     Settings {
-        in_memory: title == ":memory:",
+        in_memory: title == MEMORY,
         database,
         title,
         readonly: false,

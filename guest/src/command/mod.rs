@@ -2,9 +2,13 @@
 
 pub mod about;
 pub mod arguments;
+mod batch;
+mod exec;
+mod explain;
 pub mod near;
 pub mod output;
 mod pending;
+mod query;
 pub mod schema;
 pub mod select;
 pub mod status;
@@ -20,7 +24,6 @@ use crate::host::Host;
 use crate::render::{self, Meter};
 use crate::settings::Settings;
 use arguments::{Argument, Arguments, OUTPUT, accepted};
-use output::Output;
 use status::Failure;
 use table::{Command, TABLE};
 use toolset::Toolset;
@@ -44,24 +47,15 @@ pub struct Answer {
     pub object: Option<Value>,
     /// Why it was refused, if it was.
     pub failure: Option<Failure>,
-    /// Whether it was refused for its arguments, before it ran.
-    pub usage: bool,
 }
 
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
     let started = Instant::now();
-    let mut usage = false;
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
-    let result: Result<Output, Failure> = match Arguments::check(command, given, &context.settings)
-    {
-        Ok(arguments) => (command.run)(context, &arguments),
-        Err(failure) => {
-            usage = true;
-            Err(failure)
-        }
-    };
+    let result = Arguments::check(command, given, &context.settings)
+        .and_then(|arguments| (command.run)(context, &arguments));
     let limits = &context.settings.limits;
     let object = json.then(|| {
         let meter = Meter {
@@ -82,7 +76,6 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         text,
         object,
         failure: result.err(),
-        usage,
     }
 }
 

@@ -5,7 +5,7 @@
 use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
-use super::{Context, about, pending};
+use super::{Context, about, batch, exec, explain, pending, query};
 
 /// What a command does to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: query::run,
     },
     Command {
         name: "exec",
@@ -182,7 +182,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: WRITES,
         core: true,
-        run: pending::run,
+        run: exec::run,
     },
     Command {
         name: "batch",
@@ -195,7 +195,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: WRITES,
         core: true,
-        run: pending::run,
+        run: batch::run,
     },
     Command {
         name: "tables",
@@ -278,7 +278,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: explain::run,
     },
     Command {
         name: "create",

@@ -30,11 +30,19 @@ const MEMORY: Value = Value::Refused("the server's --memory budget fixes how muc
 const ANY: &[&str] = &[];
 
 const fn reads(name: &'static str, value: Value) -> Pragma {
-    Pragma { name, bare_reads: true, value }
+    Pragma {
+        name,
+        bare_reads: true,
+        value,
+    }
 }
 
 const fn acts(name: &'static str, value: Value) -> Pragma {
-    Pragma { name, bare_reads: false, value }
+    Pragma {
+        name,
+        bare_reads: false,
+        value,
+    }
 }
 
 /// Every pragma that is let through in some form, in the order of the alphabet.
@@ -53,7 +61,10 @@ const PRAGMAS: &[Pragma] = &[
         "case_sensitive_like",
         Value::Refused("it would change what LIKE means in later calls; use GLOB, instr() or ="),
     ),
-    reads("cell_size_check", Value::Refused("it guards against damaged files and stays on")),
+    reads(
+        "cell_size_check",
+        Value::Refused("it guards against damaged files and stays on"),
+    ),
     reads("checkpoint_fullfsync", POLICY),
     reads("collation_list", NO_VALUE),
     reads("compile_options", NO_VALUE),
@@ -84,7 +95,10 @@ const PRAGMAS: &[Pragma] = &[
     ),
     reads("journal_size_limit", Value::Setting(ANY)),
     reads("legacy_alter_table", Value::Setting(ANY)),
-    reads("locking_mode", Value::Refused("a lock never outlives a call here")),
+    reads(
+        "locking_mode",
+        Value::Refused("a lock never outlives a call here"),
+    ),
     reads("max_page_count", Value::Setting(ANY)),
     reads("mmap_size", MEMORY),
     reads("module_list", NO_VALUE),
@@ -92,12 +106,18 @@ const PRAGMAS: &[Pragma] = &[
     reads("page_count", NO_VALUE),
     reads("page_size", Value::OutsideTransaction(ANY)),
     reads("pragma_list", NO_VALUE),
-    reads("query_only", Value::Refused("the tool that is called decides whether it may write")),
+    reads(
+        "query_only",
+        Value::Refused("the tool that is called decides whether it may write"),
+    ),
     reads("quick_check", Value::Subject),
     reads("read_uncommitted", POLICY),
     reads("recursive_triggers", Value::Setting(ANY)),
     reads("reverse_unordered_selects", Value::Setting(ANY)),
-    reads("schema_version", Value::Refused("a wrong number there damages the database")),
+    reads(
+        "schema_version",
+        Value::Refused("a wrong number there damages the database"),
+    ),
     reads("secure_delete", Value::Setting(ANY)),
     acts("shrink_memory", NO_VALUE),
     reads("soft_heap_limit", MEMORY),
@@ -117,7 +137,10 @@ const PRAGMAS: &[Pragma] = &[
     ),
     reads("user_version", Value::Setting(ANY)),
     reads("wal_autocheckpoint", Value::Setting(ANY)),
-    acts("wal_checkpoint", Value::OutsideTransaction(&["passive", "full", "restart", "truncate"])),
+    acts(
+        "wal_checkpoint",
+        Value::OutsideTransaction(&["passive", "full", "restart", "truncate"]),
+    ),
     reads(
         "writable_schema",
         Value::Refused("the schema is only changed by CREATE, ALTER and DROP"),
@@ -152,11 +175,18 @@ pub enum Refusal {
 
 /// Judges `PRAGMA name`, `PRAGMA name = value` and `PRAGMA name(value)`.
 pub fn judge(name: &str, value: Option<&str>, reach: Reach) -> Result<(), Refusal> {
-    let Some(pragma) = PRAGMAS.iter().find(|pragma| pragma.name.eq_ignore_ascii_case(name)) else {
+    let Some(pragma) = PRAGMAS
+        .iter()
+        .find(|pragma| pragma.name.eq_ignore_ascii_case(name))
+    else {
         return Err(Refusal::Unknown);
     };
     let Some(value) = value else {
-        return if pragma.bare_reads || reach != Reach::Read { Ok(()) } else { Err(Refusal::Writes) };
+        return if pragma.bare_reads || reach != Reach::Read {
+            Ok(())
+        } else {
+            Err(Refusal::Writes)
+        };
     };
     let (choices, outside) = match pragma.value {
         Value::Refused(reason) => return Err(Refusal::Fixed(reason)),
@@ -164,7 +194,11 @@ pub fn judge(name: &str, value: Option<&str>, reach: Reach) -> Result<(), Refusa
         Value::Setting(choices) => (choices, false),
         Value::OutsideTransaction(choices) => (choices, true),
     };
-    if !choices.is_empty() && !choices.iter().any(|choice| choice.eq_ignore_ascii_case(value)) {
+    if !choices.is_empty()
+        && !choices
+            .iter()
+            .any(|choice| choice.eq_ignore_ascii_case(value))
+    {
         return Err(Refusal::Choices(choices));
     }
     match reach {
@@ -186,16 +220,35 @@ mod tests {
     #[test]
     fn every_pragma_of_the_engine_is_in_the_table_or_refused_as_unknown() {
         let connection = rusqlite::Connection::open_in_memory().unwrap();
-        let mut statement = connection.prepare("SELECT name FROM pragma_pragma_list").unwrap();
-        let engine: Vec<String> =
-            statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let mut statement = connection
+            .prepare("SELECT name FROM pragma_pragma_list")
+            .unwrap();
+        let engine: Vec<String> = statement
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         for name in names() {
-            assert!(engine.iter().any(|known| known == name), "SQLite has no pragma {name}");
+            assert!(
+                engine.iter().any(|known| known == name),
+                "SQLite has no pragma {name}"
+            );
         }
-        let unknown: Vec<&String> =
-            engine.iter().filter(|name| !names().any(|known| known == name.as_str())).collect();
-        // Everything else needs a look before it is let through.
-        assert_eq!(unknown, Vec::<&String>::new());
+        let unknown: Vec<&String> = engine
+            .iter()
+            .filter(|name| !names().any(|known| known == name.as_str()))
+            .collect();
+        // Deprecated, each of them; what a new SQLite adds needs a look before it is let through.
+        assert_eq!(
+            unknown,
+            [
+                "count_changes",
+                "empty_result_callbacks",
+                "full_column_names",
+                "short_column_names",
+                "temp_store_directory"
+            ]
+        );
     }
 
     #[test]
@@ -206,9 +259,17 @@ mod tests {
     #[test]
     fn reading_takes_no_setter() {
         for pragma in PRAGMAS {
-            assert_eq!(judge(pragma.name, None, Reach::Read).is_ok(), pragma.bare_reads);
+            assert_eq!(
+                judge(pragma.name, None, Reach::Read).is_ok(),
+                pragma.bare_reads
+            );
             let with_value = judge(pragma.name, Some("1"), Reach::Read).is_ok();
-            assert_eq!(with_value, matches!(pragma.value, Value::Subject), "{}", pragma.name);
+            assert_eq!(
+                with_value,
+                matches!(pragma.value, Value::Subject),
+                "{}",
+                pragma.name
+            );
         }
     }
 
@@ -228,6 +289,9 @@ mod tests {
             judge("journal_mode", Some("off"), Reach::Write),
             Err(Refusal::Choices(_))
         ));
-        assert!(matches!(judge("synchronous", Some("0"), Reach::Write), Err(Refusal::Choices(_))));
+        assert!(matches!(
+            judge("synchronous", Some("0"), Reach::Write),
+            Err(Refusal::Choices(_))
+        ));
     }
 }

@@ -93,7 +93,10 @@ impl Pulse {
             if state.muted {
                 return false;
             }
-            if state.ceiling.is_some_and(|ceiling| state.ticks > ceiling.ticks) {
+            if state
+                .ceiling
+                .is_some_and(|ceiling| state.ticks > ceiling.ticks)
+            {
                 state.exhausted = true;
                 return true;
             }
@@ -130,7 +133,10 @@ impl Pulse {
 
     /// The work done so far.
     pub fn work(&self) -> Work {
-        Work { ticks: self.state().ticks, fuel: self.host.fuel() }
+        Work {
+            ticks: self.state().ticks,
+            fuel: self.host.fuel(),
+        }
     }
 
     /// From now on stops by itself after about as much work again as since `since`, and a little.
@@ -189,6 +195,8 @@ impl Pulse {
 
 impl std::fmt::Debug for Pulse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pulse").field("verdict", &self.verdict()).finish_non_exhaustive()
+        f.debug_struct("Pulse")
+            .field("verdict", &self.verdict())
+            .finish_non_exhaustive()
     }
 }

@@ -67,7 +67,8 @@ fn member(item: &RawValue) -> Result<Message, Malformed> {
             return Ok(message);
         };
         return Err(Malformed {
-            error: Error::new(INVALID_REQUEST, why),
+            code: INVALID_REQUEST,
+            message: why.to_owned(),
             id: Some(request.id.clone()),
             modern: false,
         });

@@ -188,8 +188,10 @@ pub enum Message {
 /// What is no message.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// What is wrong with it.
-    pub error: Error,
+    /// The code of its error.
+    pub code: i64,
+    /// What is wrong with it, in a sentence.
+    pub message: String,
     /// The id, if it could be read.
     pub id: Option<Id>,
     /// Whether its `_meta` shows that a modern client wrote it.
@@ -199,7 +201,8 @@ pub struct Malformed {
 impl Malformed {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
-            error: Error::new(code, message),
+            code,
+            message: message.into(),
             id: None,
             modern: false,
         }
@@ -268,7 +271,7 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
         .get("method")
         .map(|raw| serde_json::from_str::<String>(raw.get()));
 
-    if members.get("id").is_none() {
+    if !members.contains_key("id") {
         match method {
             Some(Ok(method)) => {
                 return Ok(Message::Notification(Notification {
@@ -289,7 +292,8 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
         Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|error| not_json(&error))?),
     };
     let refuse = |why: &str| Malformed {
-        error: Error::new(INVALID_REQUEST, format!("Invalid request: {why}")),
+        code: INVALID_REQUEST,
+        message: format!("Invalid request: {why}"),
         id: id.clone(),
         modern: params
             .as_ref()
@@ -370,7 +374,7 @@ mod tests {
     }
 
     fn code(text: &str) -> i64 {
-        single(text).expect_err(text).error.code
+        single(text).expect_err(text).code
     }
 
     #[test]
@@ -424,7 +428,7 @@ mod tests {
         ] {
             assert_eq!(code(text), PARSE_ERROR, "{text}");
         }
-        assert!(matches!(line(b"\"\xFF\""), Line::Single(Err(m)) if m.error.code == PARSE_ERROR));
+        assert!(matches!(line(b"\"\xFF\""), Line::Single(Err(m)) if m.code == PARSE_ERROR));
     }
 
     #[test]

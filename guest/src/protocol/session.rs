@@ -134,10 +134,11 @@ impl Session {
 
     /// The reply to what is no message.
     pub(super) fn refuse(&self, malformed: Malformed) -> Reply {
+        let error = Error::new(malformed.code, malformed.message);
         match malformed.id {
-            Some(id) => Reply::error(id, malformed.error),
-            None if malformed.modern => Reply::anonymous(Revision::MODERN.no_id(), malformed.error),
-            None => Reply::anonymous(self.no_id(), malformed.error),
+            Some(id) => Reply::error(id, error),
+            None if malformed.modern => Reply::anonymous(Revision::MODERN.no_id(), error),
+            None => Reply::anonymous(self.no_id(), error),
         }
     }
 

@@ -95,7 +95,6 @@ impl Toolbox for Served {
                 text: failure.to_string(),
                 object: None,
                 failure: Some(failure),
-                usage: true,
             };
         };
         self.context.engine.pulse().begin(notify);

@@ -9,6 +9,7 @@ wasmtime::component::bindgen!({
         default: trappable,
     },
     exports: { default: async },
+    additional_derives: [PartialEq, PartialOrd],
     with: {
         "sqlarium:sandbox/storage.file": crate::storage::File,
     },

@@ -17,7 +17,7 @@ use super::bindings::storage::{
     self, Device, ErrorCode, LockLevel, OpenOptions, Role, ShmAction, SyncMode,
 };
 use super::control::{Control, KEPT_BYTES, Stop};
-use crate::storage::File;
+use crate::storage::{self as files, File, Window};
 
 /// The longest wait that one `poll` grants.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -35,8 +35,14 @@ impl storage::Host for State {
         role: Role,
         options: OpenOptions,
     ) -> Result<Result<Resource<File>, ErrorCode>> {
-        let Some(storage) = &mut self.storage else {
+        let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
+        };
+        let options = files::OpenOptions {
+            read_write: options.contains(OpenOptions::READ_WRITE),
+            create: options.contains(OpenOptions::CREATE),
+            exclusive: options.contains(OpenOptions::EXCLUSIVE),
+            delete_on_close: options.contains(OpenOptions::DELETE_ON_CLOSE),
         };
         Ok(match storage.open(&name, role, options) {
             Ok(file) => Ok(self.table.push(file)?),
@@ -45,14 +51,14 @@ impl storage::Host for State {
     }
 
     fn delete(&mut self, name: String, durable: bool) -> Result<Result<(), ErrorCode>> {
-        let Some(storage) = &mut self.storage else {
+        let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
         };
         Ok(storage.delete(&name, durable))
     }
 
     fn exists(&mut self, name: String, writable: bool) -> Result<Result<bool, ErrorCode>> {
-        let Some(storage) = &mut self.storage else {
+        let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
         };
         Ok(storage.exists(&name, writable))
@@ -152,14 +158,18 @@ impl storage::HostFile for State {
 pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
     let mut storage = linker.instance("sqlarium:sandbox/storage@0.1.0")?;
+    #[expect(unsafe_code, reason = "the window is an address")]
     storage.func_wrap(
         "[method]file.shm-map",
         |mut store: StoreContextMut<'_, State>,
          (file, region, window, extend): (Resource<File>, u32, WasmList<u8>, bool)| {
-            let window = window.as_le_slice(&store);
-            let (start, length) = (window.as_ptr().cast_mut(), window.len());
+            let buffer = window.as_le_slice(&store);
+            // SAFETY: the buffer lies in the linear memory of the guest that makes this call
+            // and so does not run; memories are never moved (4 GiB are reserved), and the
+            // handle's `shm_` methods are only called by the same guest.
+            let window = unsafe { Window::new(buffer.as_ptr().cast_mut(), buffer.len()) };
             let file = store.data_mut().file(&file)?;
-            Ok((file.shm_map(region, start, length, extend),))
+            Ok((window.and_then(|window| file.shm_map(region, window, extend)),))
         },
     )?;
     let mut mailbox = linker.instance("sqlarium:sandbox/mailbox@0.1.0")?;

@@ -1,0 +1,727 @@
+//! One database: opened when it is first used, guarded in layers.
+//!
+//! A statement that only reads passes five guards, none of which is trusted alone:
+//!
+//! 1. one statement, by the tail that SQLite reports ([`super::statement::one`]);
+//! 2. the authorizer, by the engine's action codes ([`super::authorizer`]);
+//! 3. SQLite's verdict on the compiled statement, `sqlite3_stmt_readonly`;
+//! 4. `PRAGMA query_only`, while it runs;
+//! 5. a connection that was opened for reading only, until something is to be written.
+//!
+//! From the first write on, one connection serves both, with `query_only` on for reads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::hooks::Action;
+use rusqlite::{Connection, Statement, ffi};
+
+use super::authorizer::{Gate, Mode, Rule};
+use super::connection::{self, Access};
+use super::failure::{self, Circumstances};
+use super::params::Params;
+use super::pulse::Pulse;
+use super::statement::{self, Extent, Harvest, Unprepared};
+use super::{lookup, plan, text};
+use crate::command::output::Output;
+use crate::command::status::{Failure, Status};
+use crate::settings::Settings;
+
+/// The guards that are in force: all of them, but for tests of each alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layers {
+    pub single: bool,
+    pub authorizer: bool,
+    pub verdict: bool,
+    pub query_only: bool,
+    pub readonly_open: bool,
+}
+
+impl Layers {
+    const ALL: Self = Self {
+        single: true,
+        authorizer: true,
+        verdict: true,
+        query_only: true,
+        readonly_open: true,
+    };
+}
+
+/// One database of a session.
+#[derive(Debug)]
+pub struct Database {
+    settings: Arc<Settings>,
+    pulse: Arc<Pulse>,
+    gate: Arc<Gate>,
+    /// The name that storage knows; `None` is a private database in memory.
+    file: Option<String>,
+    title: String,
+    link: Option<Link>,
+    layers: Layers,
+    /// Whether a row was inserted into a table with rowids.
+    inserted: Arc<AtomicBool>,
+}
+
+/// An open connection.
+#[derive(Debug)]
+struct Link {
+    connection: Connection,
+    access: Access,
+    query_only: bool,
+    /// The schema version whose names were last found to be UTF-8.
+    checked: Option<i64>,
+}
+
+impl Database {
+    /// The database that the owner serves.
+    pub fn served(settings: &Arc<Settings>, pulse: &Arc<Pulse>) -> Self {
+        // In the sandbox, a database in memory is a file that the host keeps in its memory, like
+        // any other. Natively, which is for tests, it is SQLite's own: reopening would lose it.
+        let native_memory = settings.in_memory && !cfg!(target_family = "wasm");
+        let file = (!native_memory).then(|| settings.database.clone());
+        Self::new(file, settings.title.clone(), settings, pulse)
+    }
+
+    /// A database below the owner's root.
+    pub fn named(name: &str, settings: &Arc<Settings>, pulse: &Arc<Pulse>) -> Self {
+        Self::new(Some(name.to_owned()), name.to_owned(), settings, pulse)
+    }
+
+    fn new(
+        file: Option<String>,
+        title: String,
+        settings: &Arc<Settings>,
+        pulse: &Arc<Pulse>,
+    ) -> Self {
+        Self {
+            settings: Arc::clone(settings),
+            pulse: Arc::clone(pulse),
+            gate: Gate::new(),
+            file,
+            title,
+            link: None,
+            layers: Layers::ALL,
+            inserted: Arc::default(),
+        }
+    }
+
+    /// What the database is called in answers.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Closes the connection, if there is one; the next call opens it again.
+    pub fn close(&mut self) {
+        self.link = None;
+    }
+
+    /// Runs one statement that only reads. `limit` is how many rows to keep at most; with 0 there
+    /// are the columns and, if counting is quick, the total.
+    ///
+    /// # Errors
+    ///
+    /// `readonly` for a statement that would write, and whatever else SQLite or a budget refuses.
+    pub fn query(
+        &mut self,
+        sql: &str,
+        params: &Params,
+        limit: Option<u32>,
+    ) -> Result<Output, Failure> {
+        let (limit, note) = self.limit(limit)?;
+        self.begin(Access::Read)?;
+        let result = self.read(sql, params, limit);
+        self.end(result).map(|mut output| {
+            output.notes.extend(note);
+            output
+        })
+    }
+
+    /// Runs one statement that may write, and commits it. A statement that only reads gives its rows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::query`]; nothing was changed then.
+    pub fn exec(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
+        if self.settings.readonly {
+            return self.query(sql, params, None);
+        }
+        self.begin(Access::Write)?;
+        let result = self.write(sql, params);
+        self.end(result)
+    }
+
+    /// Runs several statements in one transaction, all or nothing. Answers the rows of
+    /// the last statement that has any, and the changes of all together.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::query`], naming the statement by its number and its line; nothing was changed then.
+    pub fn batch(&mut self, sql: &str) -> Result<Output, Failure> {
+        if self.settings.readonly {
+            return Err(failure::writes(
+                "start a transaction that writes",
+                &self.settings,
+            ));
+        }
+        self.begin(Access::Write)?;
+        let result = self.transact(sql);
+        self.end(result)
+    }
+
+    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::query`], but for writing.
+    pub fn explain(&mut self, sql: &str) -> Result<Output, Failure> {
+        self.begin(Access::Read)?;
+        let result = self.plan(sql);
+        self.end(result)
+    }
+
+    /// Runs our own SQL about the schema, under the same budgets and with writing off.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite or a budget refuses.
+    pub fn inspect<T>(
+        &mut self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        self.begin(Access::Read)?;
+        self.gate.enter(Mode::Inspect);
+        let result = self
+            .connection()
+            .and_then(|connection| look(connection).map_err(|error| self.failure(&error, "", 0)));
+        self.end(result)
+    }
+
+    fn read(&self, sql: &str, params: &Params, limit: u32) -> Result<Output, Failure> {
+        let (mut statement, mode) = self.prepare(sql, Mode::Read)?;
+        if mode == Mode::Read && self.layers.verdict && !statement.readonly() {
+            // SQLite cannot tell the question for the journal mode from a change of it.
+            let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
+            if !asks {
+                return Err(failure::writes("change the database", &self.settings));
+            }
+        }
+        params.bind(&mut statement)?;
+        self.gate.run(Mode::Read);
+        let harvest = statement::harvest(&mut statement, &self.pulse, self.extent(limit))
+            .map_err(|error| self.failure(&error, sql, 0))?;
+        Ok(answer(harvest))
+    }
+
+    fn write(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
+        let (mut statement, mode) = self.prepare(sql, Mode::Write)?;
+        params.bind(&mut statement)?;
+        let before = self.changes()?;
+        let explains = mode == Mode::Explain;
+        self.gate
+            .run(if explains { Mode::Read } else { Mode::Write });
+        let harvest = self.step(&mut statement, sql, 0)?;
+        let writes = !explains && !statement.readonly();
+        drop(statement);
+        let mut output = answer(harvest);
+        if writes {
+            self.count(&mut output, before)?;
+        }
+        Ok(output)
+    }
+
+    /// Adds what the statement before changed.
+    fn count(&self, output: &mut Output, before: u64) -> Result<(), Failure> {
+        let connection = self.connection()?;
+        // SQLite keeps the count of the statement before, unless this one changed rows.
+        let changed = if connection.total_changes() > before {
+            connection.changes()
+        } else {
+            0
+        };
+        output.changes = Some(output.changes.unwrap_or_default() + changed);
+        if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
+            output.last_insert_rowid = Some(connection.last_insert_rowid());
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> Result<u64, Failure> {
+        self.inserted.store(false, Ordering::Relaxed);
+        Ok(self.connection()?.total_changes())
+    }
+
+    fn transact(&self, sql: &str) -> Result<Output, Failure> {
+        if sql.contains('\0') {
+            return Err(failure::nul());
+        }
+        if sql.len() as u64 > self.settings.limits.request_bytes {
+            return Err(Failure::new(
+                Status::TooBig,
+                format!(
+                    "The SQL is longer than the request budget of {} bytes (--request).",
+                    self.settings.limits.request_bytes
+                ),
+            ));
+        }
+        self.trusted("BEGIN IMMEDIATE")?;
+        let mut output = Output {
+            changes: Some(0),
+            ..Output::default()
+        };
+        // SQLite reads text that ends in NUL where it is; other text it would copy for each statement.
+        let text = format!("{sql}\0");
+        let mut start = 0;
+        let mut number = 0;
+        while text::blank(&sql[start..]) < sql.len() - start {
+            number += 1;
+            let length = self
+                .member(&text[start..], sql, start, number, &mut output)
+                .map_err(|failure| unchanged(failure, number, sql, start))?;
+            start = (start + length).min(sql.len());
+        }
+        if number == 0 {
+            return Err(failure::empty());
+        }
+        self.trusted("COMMIT").map_err(|failure| Failure {
+            message: format!(
+                "The batch of {number} statements could not be committed: {} Nothing was changed.",
+                failure.message
+            ),
+            ..failure
+        })?;
+        output.extra.insert("statements".into(), number.into());
+        Ok(output)
+    }
+
+    /// Runs the first statement of `rest` as one of a batch and answers its length in bytes.
+    fn member(
+        &self,
+        rest: &str,
+        sql: &str,
+        start: usize,
+        number: usize,
+        output: &mut Output,
+    ) -> Result<usize, Failure> {
+        let mode = if explains(rest) {
+            Mode::Explain
+        } else {
+            Mode::Batch
+        };
+        self.gate.enter(mode);
+        let mut statement = statement::one(self.connection()?, rest, &self.gate, false)
+            .map_err(|unprepared| self.unprepared(unprepared, sql, start))?;
+        self.check(&statement, mode)?;
+        if statement.parameter_count() > 0 {
+            return Err(Failure::new(
+                Status::Syntax,
+                format!("Statement {number} has parameters, and a batch binds no values."),
+            )
+            .hint(
+                "Write the values into the SQL, or run the statement alone with sqlarium_exec.",
+            ));
+        }
+        // Without parameters this is the statement's own text, to its semicolon.
+        let length = statement
+            .expanded_sql()
+            .map_or(rest.len(), |text| text.len());
+        let before = self.changes()?;
+        self.gate.run(if mode == Mode::Explain {
+            Mode::Read
+        } else {
+            mode
+        });
+        let harvest = self.step(&mut statement, sql, start)?;
+        let writes = mode != Mode::Explain && !statement.readonly();
+        drop(statement);
+        if let Some(rows) = harvest.rows {
+            output.rows = Some(rows);
+            output.notes = harvest.note.into_iter().collect();
+        }
+        if writes {
+            self.count(output, before)?;
+        }
+        Ok(length)
+    }
+
+    fn plan(&self, sql: &str) -> Result<Output, Failure> {
+        let (statement, _) = self.prepare(sql, Mode::Explain)?;
+        let explained = statement.is_explain();
+        drop(statement);
+        // A statement of our own making: its text is that of the client with three words before it.
+        let wrapped = if explained == 0 {
+            format!("EXPLAIN QUERY PLAN {sql}")
+        } else {
+            sql.to_owned()
+        };
+        let (mut statement, _) = self.prepare(&wrapped, Mode::Explain)?;
+        if statement.is_explain() == 0 {
+            return Err(Failure::new(
+                Status::Internal,
+                "SQLite did not explain the statement.",
+            ));
+        }
+        let reads = statement.readonly();
+        self.gate.run(Mode::Read);
+        let harvest = self.step(&mut statement, &wrapped, 0)?;
+        let mut output = answer(harvest);
+        if explained != 1 {
+            plan::draw(&mut output);
+        }
+        output.extra.insert(
+            "effect".into(),
+            if reads { "reads" } else { "writes" }.into(),
+        );
+        output.notes.push(if reads {
+            "The statement only reads; it was not run.".into()
+        } else {
+            "The statement writes; it was not run.".into()
+        });
+        Ok(output)
+    }
+
+    /// Steps through `statement`, which starts at `start` in `sql`.
+    fn step(
+        &self,
+        statement: &mut Statement<'_>,
+        sql: &str,
+        start: usize,
+    ) -> Result<Harvest, Failure> {
+        statement::harvest(
+            statement,
+            &self.pulse,
+            self.extent(self.settings.limits.rows),
+        )
+        .map_err(|error| self.failure(&error, sql, start))
+    }
+
+    /// Prepares the one statement of `sql`, in `mode` or, if that is what it asks for, to be explained.
+    fn prepare(&self, sql: &str, mode: Mode) -> Result<(Statement<'_>, Mode), Failure> {
+        let connection = self.connection()?;
+        let mode = if explains(sql) { Mode::Explain } else { mode };
+        self.gate.enter(mode);
+        let mut prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        if prepared.is_err() && self.know_shadow() {
+            self.gate.enter(mode);
+            prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        }
+        let statement = prepared.map_err(|unprepared| self.unprepared(unprepared, sql, 0))?;
+        self.check(&statement, mode)?;
+        Ok((statement, mode))
+    }
+
+    /// What the compiled statement must agree with, whatever its text looks like.
+    fn check(&self, statement: &Statement<'_>, mode: Mode) -> Result<(), Failure> {
+        if (mode == Mode::Explain) != (statement.is_explain() != 0) {
+            return Err(Failure::new(
+                Status::Internal,
+                "SQLite and sqlarium do not agree whether this statement is an EXPLAIN.",
+            ));
+        }
+        let seen = self.gate.seen();
+        if seen.schema && !seen.ddl {
+            return Err(Failure::new(
+                Status::Readonly,
+                "This statement would write to the schema table itself.",
+            )
+            .hint("The schema is only changed by CREATE, ALTER and DROP."));
+        }
+        Ok(())
+    }
+
+    /// Whether the refusal was for a table of an R-Tree, which prepares its
+    /// writes whenever it is opened; such a table is let through from then on.
+    /// It cannot be written to directly: SQLite's defensive mode is on.
+    fn know_shadow(&self) -> bool {
+        let Some(denial) = self.gate.denial() else {
+            return false;
+        };
+        let (Rule::Writes, Some(table)) = (denial.rule, denial.table) else {
+            return false;
+        };
+        let Ok(connection) = self.connection() else {
+            return false;
+        };
+        self.gate.enter(Mode::Inspect);
+        let known = lookup::rtree_of(connection, &table).unwrap_or_default();
+        for table in &known {
+            self.gate.know_shadow(table);
+        }
+        !known.is_empty()
+    }
+
+    fn unprepared(&self, unprepared: Unprepared, sql: &str, start: usize) -> Failure {
+        match unprepared {
+            Unprepared::Empty => failure::empty(),
+            Unprepared::Nul => failure::nul(),
+            Unprepared::Second => failure::second(),
+            Unprepared::Sqlite(error) => self.failure(&error, sql, start),
+        }
+    }
+
+    /// The failure for an error of SQLite's on the statement at `start` of `sql`.
+    fn failure(&self, error: &rusqlite::Error, sql: &str, start: usize) -> Failure {
+        let denial = self.gate.denial();
+        let verdict = self.pulse.verdict();
+        let about = Circumstances {
+            settings: &self.settings,
+            title: &self.title,
+            sql,
+            start,
+            verdict: &verdict,
+            denial: denial.as_ref(),
+        };
+        let failure = failure::from_sqlite(error, &about);
+        let (Status::NotFound, None, Some(link)) = (failure.status, &failure.hint, &self.link)
+        else {
+            return failure;
+        };
+        self.gate.enter(Mode::Inspect);
+        match lookup::hint(&link.connection, error, sql) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {
+        let limits = &self.settings.limits;
+        let most = limits.max_rows;
+        match asked {
+            None => Ok((limits.rows.min(most), None)),
+            Some(rows) if rows > most => Ok((
+                most,
+                Some(format!(
+                    "limit was lowered from {rows} to {most}, the most there is (--max-rows)."
+                )),
+            )),
+            Some(rows) => Ok((rows, None)),
+        }
+    }
+
+    fn extent(&self, rows: u32) -> Extent {
+        let limits = &self.settings.limits;
+        Extent {
+            rows,
+            count: limits.max_rows,
+            bytes: limits.reply_bytes,
+        }
+    }
+
+    /// Starts a call: asks the host, opens or upgrades the connection, sets `query_only`.
+    fn begin(&mut self, want: Access) -> Result<(), Failure> {
+        if let Some(failure) = failure::stopped(&self.pulse.start()) {
+            return Err(failure);
+        }
+        self.gate.enter(Mode::Trusted);
+        let mut access = want;
+        // Natively, what is in memory is writable from the start.
+        if self.file.is_none() || !self.layers.readonly_open {
+            access = Access::Write;
+        }
+        loop {
+            self.open(access)?;
+            match self.probe() {
+                Ok(()) => break,
+                // Another program died in a transaction, or left a write-ahead log; putting that right means writing.
+                Err(error) if needs_writing(&error) && self.may_upgrade() => access = Access::Write,
+                Err(error) => {
+                    let failure = self.failure(&error, "", 0);
+                    self.gate.enter(Mode::Nothing);
+                    return Err(failure);
+                }
+            }
+        }
+        let guarded = want == Access::Read && self.layers.query_only;
+        self.set_query_only(guarded)
+    }
+
+    fn may_upgrade(&self) -> bool {
+        !self.settings.readonly
+            && self
+                .link
+                .as_ref()
+                .is_some_and(|link| link.access == Access::Read)
+    }
+
+    /// Opens the database for `access`, unless it is open for that or more.
+    fn open(&mut self, access: Access) -> Result<(), Failure> {
+        let enough = self
+            .link
+            .as_ref()
+            .is_some_and(|link| link.access == Access::Write || access == Access::Read);
+        if enough {
+            return Ok(());
+        }
+        self.link = None;
+        let opened = connection::open(
+            self.file.as_deref(),
+            access,
+            &self.settings.limits,
+            &self.gate,
+            &self.pulse,
+        )
+        .and_then(|mut connection| {
+            // For the whole process, and never raised again: not within a process of many tests.
+            if !cfg!(test) {
+                connection::limit_heap(&connection, &self.settings.limits)?;
+            }
+            let inserted = Arc::clone(&self.inserted);
+            connection.update_hook(Some(move |action, _: &str, _: &str, _| {
+                if action == Action::SQLITE_INSERT {
+                    inserted.store(true, Ordering::Relaxed);
+                }
+            }))?;
+            Ok(connection)
+        });
+        let mut connection = opened.map_err(|error| self.failure(&error, "", 0))?;
+        if !self.layers.authorizer {
+            connection
+                .authorizer(
+                    None::<fn(rusqlite::hooks::AuthContext<'_>) -> rusqlite::hooks::Authorization>,
+                )
+                .map_err(|error| self.failure(&error, "", 0))?;
+        }
+        // SQLite falls back to reading a file that may not be written.
+        if access == Access::Write && connection.is_readonly("main").unwrap_or(false) {
+            return Err(Failure::new(
+                Status::Readonly,
+                format!(
+                    "{} cannot be written: the file or its folder does not allow it.",
+                    self.title
+                ),
+            )
+            .hint("Only reading is possible; use sqlarium_query."));
+        }
+        self.link = Some(Link {
+            connection,
+            access,
+            query_only: false,
+            checked: None,
+        });
+        Ok(())
+    }
+
+    /// Reads the first page, which shows whether the file can be read at all,
+    /// and makes sure that all names of the schema are UTF-8.
+    fn probe(&mut self) -> rusqlite::Result<()> {
+        let Some(link) = &mut self.link else {
+            return Ok(());
+        };
+        let version: i64 = link
+            .connection
+            .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+        if link.checked != Some(version) {
+            lookup::check_names(&link.connection)?;
+            link.checked = Some(version);
+        }
+        Ok(())
+    }
+
+    fn set_query_only(&mut self, on: bool) -> Result<(), Failure> {
+        if self.link.as_ref().is_none_or(|link| link.query_only == on) {
+            return Ok(());
+        }
+        self.trusted(if on {
+            "PRAGMA query_only=ON"
+        } else {
+            "PRAGMA query_only=OFF"
+        })?;
+        if let Some(link) = &mut self.link {
+            link.query_only = on;
+        }
+        Ok(())
+    }
+
+    /// Ends a call: nothing stays open, whatever happened.
+    fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
+        self.gate.enter(Mode::Trusted);
+        let open = self
+            .link
+            .as_ref()
+            .is_some_and(|link| !link.connection.is_autocommit());
+        let undone = if open {
+            self.pulse.mute(true);
+            let undone = self.trusted("ROLLBACK");
+            self.pulse.mute(false);
+            undone
+        } else {
+            Ok(())
+        };
+        if undone.is_err() {
+            // Closing rolls back too.
+            self.link = None;
+        }
+        self.gate.enter(Mode::Nothing);
+        let result = result?;
+        if open {
+            return Err(Failure::new(
+                Status::InvalidState,
+                "The statement left a transaction open, and none outlives a call; it was rolled back.",
+            )
+            .hint("Give all statements of the transaction to sqlarium_batch."));
+        }
+        Ok(result)
+    }
+
+    /// Runs a statement of our own.
+    fn trusted(&self, sql: &str) -> Result<(), Failure> {
+        self.gate.enter(Mode::Trusted);
+        self.connection()?
+            .execute_batch(sql)
+            .map_err(|error| self.failure(&error, sql, 0))
+    }
+
+    fn connection(&self) -> Result<&Connection, Failure> {
+        self.link
+            .as_ref()
+            .map(|link| &link.connection)
+            .ok_or_else(|| Failure::new(Status::Internal, "The database is not open."))
+    }
+
+    /// Takes guards away, to test the others.
+    #[cfg(test)]
+    pub(super) fn set_layers(&mut self, layers: Layers) {
+        self.layers = layers;
+        self.link = None;
+    }
+}
+
+/// Whether the statement announces itself as an EXPLAIN, which SQLite then has to confirm.
+fn explains(sql: &str) -> bool {
+    text::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
+}
+
+/// Whether reading fails because something has to be written first.
+fn needs_writing(error: &rusqlite::Error) -> bool {
+    match error {
+        rusqlite::Error::SqliteFailure(error, _) => {
+            matches!(
+                error.extended_code,
+                ffi::SQLITE_READONLY_ROLLBACK
+                    | ffi::SQLITE_READONLY_RECOVERY
+                    | ffi::SQLITE_READONLY_CANTINIT
+                    | ffi::SQLITE_READONLY_CANTLOCK
+            ) || error.extended_code & 0xff == ffi::SQLITE_CANTOPEN
+        }
+        _ => false,
+    }
+}
+
+fn answer(harvest: Harvest) -> Output {
+    Output {
+        rows: harvest.rows,
+        notes: harvest.note.into_iter().collect(),
+        ..Output::default()
+    }
+}
+
+/// The failure of a whole batch for that of one of its statements.
+fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
+    let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
+    Failure {
+        message: format!(
+            "Statement {number} of the batch (line {line}) failed: {} Nothing was changed.",
+            failure.message
+        ),
+        ..failure
+    }
+}
