@@ -34,7 +34,11 @@ impl Folder {
     pub fn files(&self) -> Vec<String> {
         let entries = self.0.path().read_dir().expect("the folder");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
-            entry.expect("an entry").file_name().to_string_lossy().into_owned()
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
         };
         let mut names: Vec<String> = entries.map(name).collect();
         names.sort();
@@ -50,8 +54,7 @@ impl Folder {
                 rusqlite::types::ValueRef::Null => "NULL".to_owned(),
                 rusqlite::types::ValueRef::Integer(number) => number.to_string(),
                 rusqlite::types::ValueRef::Real(number) => number.to_string(),
-                rusqlite::types::ValueRef::Text(bytes)
-                | rusqlite::types::ValueRef::Blob(bytes) => {
+                rusqlite::types::ValueRef::Text(bytes) | rusqlite::types::ValueRef::Blob(bytes) => {
                     String::from_utf8_lossy(bytes).into_owned()
                 }
             })

@@ -25,6 +25,11 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
+/// A query that spends many minutes in a single call of a single function, where
+/// SQLite does not look around, and takes little memory: a needle of a million
+/// characters that differs from the hay in its last one alone.
+pub const ONE_FUNCTION: &str = "SELECT instr(hex(zeroblob(1000000)), hex(zeroblob(500000)) || '1')";
+
 /// The sandboxed binary.
 ///
 /// # Panics

@@ -39,8 +39,11 @@ pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished 
 /// If it does not start, or does not end in [`PATIENCE`].
 pub fn finish(command: &mut Command) -> Finished {
     let started = Instant::now();
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the process starts");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the process starts");
     let stdout = drain(child.stdout.take().expect("its output"));
     let stderr = drain(child.stderr.take().expect("its errors"));
     let code = wait(&mut child, started + PATIENCE);

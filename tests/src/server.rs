@@ -68,7 +68,10 @@ impl Server {
         let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            while stdout.read_until(b'\n', &mut bytes).is_ok_and(|count| count > 0) {
+            while stdout
+                .read_until(b'\n', &mut bytes)
+                .is_ok_and(|count| count > 0)
+            {
                 let line = String::from_utf8_lossy(&bytes).into_owned();
                 bytes.clear();
                 if sender.send(line).is_err() {
@@ -82,11 +85,19 @@ impl Server {
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = stderr.read(&mut bytes) {
-                copy.lock().expect("errors").push_str(&String::from_utf8_lossy(&bytes[..count]));
+                copy.lock()
+                    .expect("errors")
+                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, errors, last_id: 0 }
+        Self {
+            child,
+            stdin,
+            lines,
+            errors,
+            last_id: 0,
+        }
     }
 
     /// Starts a server and shakes hands with it.
@@ -141,7 +152,10 @@ impl Server {
     /// If there is none in [`PATIENCE`].
     pub fn next(&self) -> Value {
         self.receive(PATIENCE).unwrap_or_else(|| {
-            panic!("the server says nothing; its standard error: {:?}", self.stderr())
+            panic!(
+                "the server says nothing; its standard error: {:?}",
+                self.stderr()
+            )
         })
     }
 
@@ -156,7 +170,10 @@ impl Server {
     /// Sends a call of a command's tool and returns its id.
     pub fn begin(&mut self, command: &str, arguments: Value) -> u64 {
         let tool = format!("sqlarium_{}", command.replace('-', "_"));
-        self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
+        self.request(
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
     }
 
     /// Takes back a request.
@@ -192,9 +209,16 @@ impl Server {
     pub fn refusal(&mut self, command: &str, mut arguments: Value) -> (String, String) {
         arguments["output"] = json!("json");
         let answer = self.call(command, arguments.clone());
-        assert!(answer.refused, "{command} {arguments} was not refused: {}", answer.text);
+        assert!(
+            answer.refused,
+            "{command} {arguments} was not refused: {}",
+            answer.text
+        );
         let part = |name| answer.object[name].as_str().unwrap_or_default().to_owned();
-        (part("status"), format!("{} {}", part("message"), part("hint")))
+        (
+            part("status"),
+            format!("{} {}", part("message"), part("hint")),
+        )
     }
 
     /// Asserts that the server still works.
@@ -223,7 +247,12 @@ impl Server {
         let stderr = self.stderr();
         let code =
             code.unwrap_or_else(|| panic!("the server did not end in {PATIENCE:?}: {stderr}"));
-        Ended { code, rest, stderr, elapsed }
+        Ended {
+            code,
+            rest,
+            stderr,
+            elapsed,
+        }
     }
 
     /// What it wrote to standard error so far.
@@ -251,9 +280,13 @@ impl Answer {
     /// If it is no tool result.
     pub fn of(reply: &Value) -> Self {
         let result = &reply["result"];
-        let content =
-            result["content"].as_array().unwrap_or_else(|| panic!("no tool result: {reply}"));
-        let texts: Vec<&str> = content.iter().filter_map(|block| block["text"].as_str()).collect();
+        let content = result["content"]
+            .as_array()
+            .unwrap_or_else(|| panic!("no tool result: {reply}"));
+        let texts: Vec<&str> = content
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect();
         Self {
             text: texts.join("\n"),
             refused: result["isError"] == true,
@@ -264,7 +297,9 @@ impl Answer {
 
 /// Every line on standard output is one JSON-RPC message and ends with a line feed alone.
 fn message(line: &str) -> Value {
-    let body = line.strip_suffix('\n').unwrap_or_else(|| panic!("no line feed after {line:?}"));
+    let body = line
+        .strip_suffix('\n')
+        .unwrap_or_else(|| panic!("no line feed after {line:?}"));
     assert!(!body.ends_with('\r'), "a carriage return in {line:?}");
     let message: Value =
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {line:?}"));

@@ -18,7 +18,10 @@ fn installed() -> bool {
         return true;
     }
     let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!ci, "the clients are not installed: run tests/clients/setup");
+    assert!(
+        !ci,
+        "the clients are not installed: run tests/clients/setup"
+    );
     // Not println!, which the test harness would swallow.
     let _ = std::io::Write::write_all(
         &mut std::io::stderr(),
@@ -32,19 +35,37 @@ fn converses(script: &[&str], protocol: Option<&str>) {
     if !installed() {
         return;
     }
-    let interpreter = if script[0].ends_with(".py") { "python3" } else { "node" };
+    let interpreter = if script[0].ends_with(".py") {
+        "python3"
+    } else {
+        "node"
+    };
     let mut command = Command::new(interpreter);
-    command.current_dir(folder()).env("PYTHONPATH", folder().join(".venv")).args(script);
+    command
+        .current_dir(folder())
+        .env("PYTHONPATH", folder().join(".venv"))
+        .args(script);
     let finished = finish(command.arg(binary()).arg("mcp"));
     assert_eq!(finished.code, Some(0), "{script:?}: {}", finished.stderr);
     let saw: Value = serde_json::from_str(&finished.stdout).expect("a line of JSON");
     assert_eq!(saw["protocol"].as_str(), protocol, "{saw}");
     let tools = saw["tools"].as_array().expect("tools");
-    for tool in ["sqlarium_query", "sqlarium_exec", "sqlarium_batch", "sqlarium_tables"] {
-        assert!(tools.iter().any(|name| name == tool), "{tool} is not in {saw}");
+    for tool in [
+        "sqlarium_query",
+        "sqlarium_exec",
+        "sqlarium_batch",
+        "sqlarium_tables",
+    ] {
+        assert!(
+            tools.iter().any(|name| name == tool),
+            "{tool} is not in {saw}"
+        );
     }
     let text = |name: &str| saw[name].as_str().expect(name).to_owned();
-    assert!(text("text").contains("answer") && text("text").contains("42"), "{saw}");
+    assert!(
+        text("text").contains("answer") && text("text").contains("42"),
+        "{saw}"
+    );
     assert_eq!(saw["failed"], false, "{saw}");
     assert!(text("error").contains("nowhere"), "{saw}");
     assert_eq!(saw["refused"], true, "{saw}");
@@ -53,7 +74,16 @@ fn converses(script: &[&str], protocol: Option<&str>) {
 /// Runs the Inspector's command line against the server.
 fn inspector(era: &str, method: &[&str]) -> (Option<i32>, Value) {
     let mut command = Command::new(folder().join("node_modules/.bin/mcp-inspector"));
-    command.args(["--cli", "--protocol-era", era, "--format", "json", "--strict"]).args(method);
+    command
+        .args([
+            "--cli",
+            "--protocol-era",
+            era,
+            "--format",
+            "json",
+            "--strict",
+        ])
+        .args(method);
     let finished = finish(command.arg("--").arg(binary()).arg("mcp"));
     let answer = serde_json::from_str(&finished.stdout)
         .unwrap_or_else(|_| panic!("{era} {method:?}: {}{}", finished.stdout, finished.stderr));
@@ -69,15 +99,26 @@ fn inspects(era: &str) {
     let (code, list) = inspector(era, &["--method", "tools/list"]);
     assert_eq!(code, Some(0), "{list}");
     let tools = list["result"]["tools"].as_array().expect("tools");
-    assert!(tools.iter().any(|tool| tool["name"] == "sqlarium_query"), "{list}");
+    assert!(
+        tools.iter().any(|tool| tool["name"] == "sqlarium_query"),
+        "{list}"
+    );
 
-    let call = ["--method", "tools/call", "--tool-name", "sqlarium_query", "--tool-args-json"];
+    let call = [
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "sqlarium_query",
+        "--tool-args-json",
+    ];
     let (code, answer) = inspector(era, &[&call[..], &[r#"{"sql":"SELECT 6 * 7"}"#]].concat());
     assert_eq!(code, Some(0), "{answer}");
     assert!(answer.to_string().contains("42"), "{answer}");
 
-    let (code, answer) =
-        inspector(era, &[&call[..], &[r#"{"sql":"SELECT * FROM nowhere"}"#]].concat());
+    let (code, answer) = inspector(
+        era,
+        &[&call[..], &[r#"{"sql":"SELECT * FROM nowhere"}"#]].concat(),
+    );
     assert_eq!(code, Some(5), "{answer}");
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert!(answer.to_string().contains("nowhere"), "{answer}");

@@ -33,8 +33,14 @@ const REFUSED: [(&str, &str); 30] = [
     ("REPLACE INTO items VALUES (1, 'x')", "insert"),
     ("INSERT INTO cheap (name) VALUES ('x')", "insert"),
     ("INSERT INTO items VALUES (9, 'x') RETURNING id", "insert"),
-    ("WITH w AS (SELECT 9, 'x') INSERT INTO items SELECT * FROM w", "insert"),
-    ("WITH w AS (SELECT 1 AS id) DELETE FROM items WHERE id IN w", "delete"),
+    (
+        "WITH w AS (SELECT 9, 'x') INSERT INTO items SELECT * FROM w",
+        "insert",
+    ),
+    (
+        "WITH w AS (SELECT 1 AS id) DELETE FROM items WHERE id IN w",
+        "delete",
+    ),
     ("CREATE TABLE other (a)", "create"),
     ("CREATE TEMP TABLE other (a)", "create"),
     ("DROP TABLE items", "drop"),
@@ -71,15 +77,24 @@ const ALLOWED: [(&str, &str); 20] = [
     ("WITH w(a) AS (VALUES (3)) SELECT a FROM w", "3"),
     ("SELECT name FROM items WHERE id = 2", "pen"),
     ("SELECT name FROM cheap ORDER BY id", "lamp"),
-    ("SELECT body FROM notes WHERE notes MATCH 'lamp'", "a lamp for the desk"),
-    ("SELECT highlight(notes, 0, '[', ']') FROM notes WHERE notes MATCH 'pen'", "a [pen]"),
+    (
+        "SELECT body FROM notes WHERE notes MATCH 'lamp'",
+        "a lamp for the desk",
+    ),
+    (
+        "SELECT highlight(notes, 0, '[', ']') FROM notes WHERE notes MATCH 'pen'",
+        "a [pen]",
+    ),
     ("SELECT id FROM boxes WHERE x0 <= 5 AND x1 >= 5", "1"),
     ("PRAGMA user_version", "0"),
     ("PRAGMA integrity_check", "ok"),
     ("PRAGMA foreign_keys", "1"),
     ("SELECT name FROM pragma_table_info('items')", "id"),
     ("SELECT value FROM json_each('[5, 6]')", "5"),
-    ("SELECT count(*) FROM sqlite_schema WHERE name = 'items'", "1"),
+    (
+        "SELECT count(*) FROM sqlite_schema WHERE name = 'items'",
+        "1",
+    ),
     ("SELECT ';' || 'UPDATE'", ";UPDATE"),
 ];
 
@@ -100,7 +115,10 @@ fn query_refuses_what_writes_and_says_why() {
         let after = server.rows("SELECT count(*), total(id), group_concat(name) FROM items");
         assert_eq!(after, before, "{sql}");
     }
-    assert_eq!(server.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'other'"), json!([[0]]));
+    assert_eq!(
+        server.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'other'"),
+        json!([[0]])
+    );
 }
 
 #[test]
@@ -109,19 +127,35 @@ fn query_runs_what_reads_whatever_words_are_in_it() {
     for (sql, expected) in ALLOWED {
         let rows = server.rows(sql);
         let cell = &rows[0][0];
-        let text = cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
+        let text = cell
+            .as_str()
+            .map_or_else(|| cell.to_string(), str::to_owned);
         assert_eq!(text, expected, "{sql}");
     }
-    let plan = server.call("query", json!({ "sql": "EXPLAIN QUERY PLAN SELECT * FROM items" }));
-    assert!(!plan.refused && plan.text.contains("items"), "{}", plan.text);
+    let plan = server.call(
+        "query",
+        json!({ "sql": "EXPLAIN QUERY PLAN SELECT * FROM items" }),
+    );
+    assert!(
+        !plan.refused && plan.text.contains("items"),
+        "{}",
+        plan.text
+    );
     let program = server.call("query", json!({ "sql": "EXPLAIN SELECT 1" }));
-    assert!(!program.refused && program.text.contains("ResultRow"), "{}", program.text);
+    assert!(
+        !program.refused && program.text.contains("ResultRow"),
+        "{}",
+        program.text
+    );
 }
 
 #[test]
 fn a_nul_in_the_sql_hides_nothing() {
     let mut server = shop();
-    let (_, sentences) = server.refusal("query", json!({ "sql": "SELECT 1\u{0}; DELETE FROM items" }));
+    let (_, sentences) = server.refusal(
+        "query",
+        json!({ "sql": "SELECT 1\u{0}; DELETE FROM items" }),
+    );
     assert!(sentences.to_uppercase().contains("NUL"), "{sentences}");
 }
 
@@ -176,8 +210,12 @@ fn readonly_makes_no_files() {
     let path = folder.database("shop.db", SHOP);
     let root = folder.path("");
     let arguments = ["--readonly", "--root", root.to_str().expect("a path")];
-    let mut server =
-        Server::ready(arguments.iter().copied().chain(["--db", path.to_str().expect("a path")]));
+    let mut server = Server::ready(
+        arguments
+            .iter()
+            .copied()
+            .chain(["--db", path.to_str().expect("a path")]),
+    );
     let (status, _) = server.refusal("create", json!({ "path": "new.db" }));
     assert_eq!(status, "readonly");
     assert_eq!(folder.files(), ["shop.db"]);
@@ -195,7 +233,10 @@ fn look_around(server: &mut Server) {
         ("explain", json!({ "sql": "DELETE FROM items" })),
         ("query", json!({ "sql": "PRAGMA integrity_check" })),
         ("query", json!({ "sql": "PRAGMA journal_mode" })),
-        ("query", json!({ "sql": "SELECT * FROM items ORDER BY random()" })),
+        (
+            "query",
+            json!({ "sql": "SELECT * FROM items ORDER BY random()" }),
+        ),
     ] {
         let answer = server.call(command, arguments.clone());
         assert!(!answer.refused, "{command} {arguments}: {}", answer.text);
@@ -206,7 +247,9 @@ fn look_around(server: &mut Server) {
 /// The bytes of the files and when they were written.
 fn state(paths: &[&Path]) -> Vec<(Vec<u8>, SystemTime)> {
     let state = |path: &&Path| {
-        let written = fs::metadata(path).and_then(|about| about.modified()).expect("a time");
+        let written = fs::metadata(path)
+            .and_then(|about| about.modified())
+            .expect("a time");
         (fs::read(path).expect("the file"), written)
     };
     paths.iter().map(state).collect()
@@ -214,8 +257,12 @@ fn state(paths: &[&Path]) -> Vec<(Vec<u8>, SystemTime)> {
 
 /// Sets the time of writing to long ago, so that any write shows.
 fn age(path: &Path) {
-    let file = fs::File::options().append(true).open(path).expect("the file");
-    file.set_modified(SystemTime::now() - Duration::from_secs(86_400)).expect("a time");
+    let file = fs::File::options()
+        .append(true)
+        .open(path)
+        .expect("the file");
+    file.set_modified(SystemTime::now() - Duration::from_secs(86_400))
+        .expect("a time");
 }
 
 #[test]
@@ -228,11 +275,18 @@ fn reading_leaves_bytes_and_times_as_they_were() {
             age(&path);
             let before = state(&[&path]);
             assert_eq!(folder.files(), ["shop.db"]);
-            let mut server =
-                Server::ready(flags.iter().copied().chain(["--db", path.to_str().expect("a path")]));
+            let mut server = Server::ready(
+                flags
+                    .iter()
+                    .copied()
+                    .chain(["--db", path.to_str().expect("a path")]),
+            );
             look_around(&mut server);
             assert_eq!(server.finish().code, Some(0));
-            assert!(state(&[&path]) == before, "{mode} {flags:?}: the file was changed");
+            assert!(
+                state(&[&path]) == before,
+                "{mode} {flags:?}: the file was changed"
+            );
             assert_eq!(folder.files(), ["shop.db"], "{mode} {flags:?}");
         }
     }
@@ -288,25 +342,40 @@ fn a_wal_file_that_another_process_has_open_is_read_or_said_to_be_busy() {
     let path = folder.database("shop.db", &format!("PRAGMA journal_mode = wal; {SHOP}"));
     // Held by this process, with a row that is in the -wal alone.
     let native = Connection::open(&path).expect("the database");
-    native.execute_batch("INSERT INTO items VALUES (3, 'clock')").expect("a row");
+    native
+        .execute_batch("INSERT INTO items VALUES (3, 'clock')")
+        .expect("a row");
     let wal = folder.path("shop.db-wal");
     age(&path);
     age(&wal);
     let before = state(&[&path, &wal]);
 
-    let mut server =
-        Server::ready(["--busy-timeout", "300ms", "--db", path.to_str().expect("a path")]);
-    let answer = server.call("query", json!({ "sql": "SELECT count(*) FROM items", "output": "json" }));
+    let mut server = Server::ready([
+        "--busy-timeout",
+        "300ms",
+        "--db",
+        path.to_str().expect("a path"),
+    ]);
+    let answer = server.call(
+        "query",
+        json!({ "sql": "SELECT count(*) FROM items", "output": "json" }),
+    );
     if answer.refused {
         assert_eq!(answer.object["status"], "busy", "{}", answer.text);
         assert!(answer.text.contains("WAL"), "{}", answer.text);
     } else {
-        assert_eq!(answer.object["rows"], json!([[3]]), "what is in the -wal counts");
+        assert_eq!(
+            answer.object["rows"],
+            json!([[3]]),
+            "what is in the -wal counts"
+        );
     }
     assert_eq!(server.finish().code, Some(0));
     assert!(state(&[&path, &wal]) == before, "the files were changed");
 
-    native.execute_batch("INSERT INTO items VALUES (4, 'globe')").expect("it is not disturbed");
+    native
+        .execute_batch("INSERT INTO items VALUES (4, 'globe')")
+        .expect("it is not disturbed");
     native.close().expect("closed");
     assert_eq!(Folder::native(&path, "SELECT count(*) FROM items"), ["4"]);
     Folder::assert_whole(&path);

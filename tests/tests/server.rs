@@ -3,14 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sqlarium_tests::{ENDLESS, Folder, PATIENCE, Server, run};
+use sqlarium_tests::{ENDLESS, Folder, ONE_FUNCTION, PATIENCE, Server, run};
 
 /// Nothing at all, for a moment long enough to notice.
 const A_MOMENT: Duration = Duration::from_millis(700);
-
-/// Keeps SQLite in a single opcode for many seconds, where it does not look around.
-const ONE_OPCODE: &str =
-    "SELECT length(replace(replace(hex(zeroblob(20000000)), '0', 'abcdefgh'), 'abcdefg', 'x'))";
 
 /// A ping of exactly `length` bytes, without its newline.
 fn ping_of(length: usize, id: u64) -> Vec<u8> {
@@ -40,7 +36,10 @@ fn a_line_one_byte_too_long_is_an_error_and_the_end_of_the_session() {
     assert_eq!(reply["error"]["code"], -32600, "{reply}");
     assert!(reply.get("id").is_none_or(Value::is_null), "{reply}");
     let message = reply["error"]["message"].as_str().expect("a message");
-    assert!(message.contains("4096") && message.contains("--request"), "{message}");
+    assert!(
+        message.contains("4096") && message.contains("--request"),
+        "{message}"
+    );
     let ended = server.ended();
     assert_eq!(ended.rest, Vec::<Value>::new(), "nothing after it is read");
 }
@@ -95,7 +94,11 @@ fn the_last_line_needs_no_newline() {
 fn the_end_of_input_ends_the_process_at_once_with_code_0() {
     let ended = Server::ready([""; 0]).finish();
     assert_eq!(ended.code, Some(0));
-    assert!(ended.elapsed < Duration::from_secs(1), "{:?}", ended.elapsed);
+    assert!(
+        ended.elapsed < Duration::from_secs(1),
+        "{:?}",
+        ended.elapsed
+    );
     let silent = Server::start([""; 0]).finish();
     assert_eq!((silent.code, silent.rest), (Some(0), vec![]));
 }
@@ -103,23 +106,32 @@ fn the_end_of_input_ends_the_process_at_once_with_code_0() {
 #[test]
 fn requests_that_wait_at_the_end_of_input_are_still_answered() {
     let mut server = Server::ready([""; 0]);
-    let ids: Vec<u64> =
-        (0..50).map(|n| server.begin("query", json!({ "sql": format!("SELECT {n}") }))).collect();
+    let ids: Vec<u64> = (0..50)
+        .map(|n| server.begin("query", json!({ "sql": format!("SELECT {n}") })))
+        .collect();
     let ended = server.finish();
-    let answered: Vec<u64> = ended.rest.iter().filter_map(|reply| reply["id"].as_u64()).collect();
+    let answered: Vec<u64> = ended
+        .rest
+        .iter()
+        .filter_map(|reply| reply["id"].as_u64())
+        .collect();
     assert_eq!(answered, ids);
     assert_eq!(ended.code, Some(0));
 }
 
 #[test]
 fn an_endless_query_does_not_outlive_its_client() {
-    for sql in [ENDLESS, ONE_OPCODE] {
+    for sql in [ENDLESS, ONE_FUNCTION] {
         let mut server = Server::ready([""; 0]);
         server.begin("query", json!({ "sql": sql }));
         assert_eq!(server.receive(A_MOMENT), None);
         let ended = server.finish();
         assert_eq!(ended.code, Some(0));
-        assert!(ended.elapsed < Duration::from_millis(2500), "{:?}: {sql}", ended.elapsed);
+        assert!(
+            ended.elapsed < Duration::from_millis(2500),
+            "{:?}: {sql}",
+            ended.elapsed
+        );
     }
 }
 
@@ -131,7 +143,10 @@ fn standard_output_carries_messages_alone_and_standard_error_is_quiet() {
     server.write(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"no/such\"}\n");
     server.begin("query", json!({ "sql": "SELECT * FROM nowhere" }));
     server.begin("no-such-tool", json!({}));
-    server.begin("query", json!({ "sql": "SELECT 'a\nb\r\nc', char(0x2028), char(7)" }));
+    server.begin(
+        "query",
+        json!({ "sql": "SELECT 'a\nb\r\nc', char(0x2028), char(7)" }),
+    );
     let ended = server.finish();
     assert!(ended.rest.len() >= 5, "{:?}", ended.rest);
     assert_eq!(ended.stderr, "");
@@ -147,9 +162,22 @@ fn a_database_that_is_not_there_is_refused_at_the_start() {
         let finished = run(&arguments);
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);
         assert_eq!(finished.stdout, "");
-        assert!(finished.stderr.contains("missing.db"), "{}", finished.stderr);
-        assert!(finished.stderr.starts_with("sqlarium: "), "{}", finished.stderr);
-        assert_eq!(finished.stderr.trim_end().lines().count(), 1, "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains("missing.db"),
+            "{}",
+            finished.stderr
+        );
+        assert!(
+            finished.stderr.starts_with("sqlarium: "),
+            "{}",
+            finished.stderr
+        );
+        assert_eq!(
+            finished.stderr.trim_end().lines().count(),
+            1,
+            "{}",
+            finished.stderr
+        );
     }
     assert_eq!(folder.files(), [""; 0], "and it is not made");
 }
@@ -160,7 +188,10 @@ fn without_a_file_the_database_is_in_memory() {
     server.batch("CREATE TABLE t (a); INSERT INTO t VALUES (1), (2);");
     assert_eq!(server.rows("SELECT sum(a) FROM t"), json!([[3]]));
     let mut fresh = Server::ready([":memory:"]);
-    assert_eq!(fresh.rows("SELECT count(*) FROM sqlite_schema"), json!([[0]]));
+    assert_eq!(
+        fresh.rows("SELECT count(*) FROM sqlite_schema"),
+        json!([[0]])
+    );
 }
 
 #[test]
@@ -212,15 +243,23 @@ fn from_the_start_of_the_process_to_the_answer_of_initialize_it_is_milliseconds(
 
 #[test]
 fn a_cancelled_query_is_not_answered_and_the_next_one_is() {
-    for sql in [ENDLESS, ONE_OPCODE] {
+    for sql in [ENDLESS, ONE_FUNCTION] {
         let mut server = Server::ready([""; 0]);
         server.batch("CREATE TABLE t (a); INSERT INTO t VALUES (1);");
         let id = server.begin("query", json!({ "sql": sql }));
         assert_eq!(server.receive(A_MOMENT), None);
         let cancelled = Instant::now();
         server.cancel(id);
-        assert_eq!(server.rows("SELECT a FROM t"), json!([[1]]), "as the next message");
-        assert!(cancelled.elapsed() < Duration::from_secs(2), "{:?}", cancelled.elapsed());
+        assert_eq!(
+            server.rows("SELECT a FROM t"),
+            json!([[1]]),
+            "as the next message"
+        );
+        assert!(
+            cancelled.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            cancelled.elapsed()
+        );
         assert_eq!(server.finish().rest, Vec::<Value>::new());
     }
 }
@@ -267,7 +306,7 @@ fn a_cancellation_of_nothing_is_no_matter() {
 
 #[test]
 fn ping_is_answered_while_a_query_runs() {
-    for sql in [ENDLESS, ONE_OPCODE] {
+    for sql in [ENDLESS, ONE_FUNCTION] {
         let mut server = Server::ready([""; 0]);
         let running = server.begin("query", json!({ "sql": sql }));
         assert_eq!(server.receive(Duration::from_millis(300)), None);
@@ -307,5 +346,8 @@ fn a_long_call_reports_progress_when_asked_to() {
         reports += 1;
     };
     assert_eq!(reply["id"], id, "{reply}");
-    assert!((1..=4).contains(&reports), "{reports} reports in four seconds");
+    assert!(
+        (1..=4).contains(&reports),
+        "{reports} reports in four seconds"
+    );
 }

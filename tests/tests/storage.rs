@@ -33,7 +33,9 @@ fn transfer(who: &str, n: u32) -> String {
 /// Not a test of its own: what the other process runs. Prints how many transfers were committed.
 #[test]
 fn native_writer() {
-    let Some(path) = env::var_os(NATIVE_WRITER) else { return };
+    let Some(path) = env::var_os(NATIVE_WRITER) else {
+        return;
+    };
     let mut connection = Connection::open(path).expect("the database");
     connection.busy_timeout(Duration::ZERO).expect("no waiting");
     let started = Instant::now();
@@ -48,7 +50,11 @@ fn native_writer() {
         match result {
             Ok(()) => committed += 1,
             Err(error) => {
-                assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "{error}");
+                assert_eq!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseBusy),
+                    "{error}"
+                );
                 busy += 1;
             }
         }
@@ -61,7 +67,12 @@ fn native_writer() {
 /// Starts this test executable again as the native writer.
 fn start_native_writer(path: &Path) -> std::process::Child {
     Command::new(env::current_exe().expect("this executable"))
-        .args(["--exact", "native_writer", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "native_writer",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(NATIVE_WRITER, path)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -73,7 +84,12 @@ fn start_native_writer(path: &Path) -> std::process::Child {
 fn native_sqlite_and_sqlarium_write_one_file_at_once() {
     let folder = Folder::new();
     let path = folder.database("bank.db", BANK);
-    let arguments = ["--busy-timeout", "20ms", "--db", path.to_str().expect("a path")];
+    let arguments = [
+        "--busy-timeout",
+        "20ms",
+        "--db",
+        path.to_str().expect("a path"),
+    ];
     let mut server = Server::ready(arguments);
     let native = start_native_writer(&path);
 
@@ -88,7 +104,10 @@ fn native_sqlite_and_sqlarium_write_one_file_at_once() {
         } else {
             committed += 1;
         }
-        let sum = server.call("query", json!({ "sql": "SELECT sum(balance) FROM accounts", "output": "json" }));
+        let sum = server.call(
+            "query",
+            json!({ "sql": "SELECT sum(balance) FROM accounts", "output": "json" }),
+        );
         assert_sum(&sum);
     }
     let native = native.wait_with_output().expect("the native writer's end");
@@ -102,13 +121,25 @@ fn native_sqlite_and_sqlarium_write_one_file_at_once() {
         .and_then(|rest| rest.split(',').next())
         .and_then(|count| count.parse().ok())
         .unwrap_or_else(|| panic!("no count in {report}"));
-    assert!(committed > 20, "sqlarium committed {committed}, was busy {busy} times");
+    assert!(
+        committed > 20,
+        "sqlarium committed {committed}, was busy {busy} times"
+    );
     assert!(natively > 20, "{report}");
     Folder::assert_whole(&path);
     let logged = "SELECT count(*) FROM log WHERE who = ";
-    assert_eq!(Folder::native(&path, &format!("{logged}'sqlarium'")), [committed.to_string()]);
-    assert_eq!(Folder::native(&path, &format!("{logged}'native'")), [natively.to_string()]);
-    assert_eq!(Folder::native(&path, "SELECT sum(balance) FROM accounts"), ["4000"]);
+    assert_eq!(
+        Folder::native(&path, &format!("{logged}'sqlarium'")),
+        [committed.to_string()]
+    );
+    assert_eq!(
+        Folder::native(&path, &format!("{logged}'native'")),
+        [natively.to_string()]
+    );
+    assert_eq!(
+        Folder::native(&path, "SELECT sum(balance) FROM accounts"),
+        ["4000"]
+    );
 }
 
 /// Nobody ever sees half a transfer.
@@ -142,14 +173,22 @@ fn they_take_turns_in_one_file() {
 fn a_transaction_that_another_process_left_open_is_busy_and_then_over() {
     let folder = Folder::new();
     let path = folder.database("bank.db", BANK);
-    let arguments = ["--busy-timeout", "100ms", "--db", path.to_str().expect("a path")];
+    let arguments = [
+        "--busy-timeout",
+        "100ms",
+        "--db",
+        path.to_str().expect("a path"),
+    ];
     let mut server = Server::ready(arguments);
     let native = Connection::open(&path).expect("the database");
     native.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
     let (status, _) = server.refusal("query", json!({ "sql": "SELECT * FROM accounts" }));
     assert_eq!(status, "busy");
     native.execute_batch("ROLLBACK").expect("no lock");
-    assert_eq!(server.rows("SELECT sum(balance) FROM accounts"), json!([[4000]]));
+    assert_eq!(
+        server.rows("SELECT sum(balance) FROM accounts"),
+        json!([[4000]])
+    );
 }
 
 #[test]
@@ -161,7 +200,9 @@ fn sqlarium_holds_no_lock_between_calls() {
     server.rows("SELECT * FROM accounts");
     let native = Connection::open(&path).expect("the database");
     native.busy_timeout(Duration::ZERO).expect("no waiting");
-    native.execute_batch("BEGIN EXCLUSIVE; DELETE FROM log; COMMIT;").expect("no lock is in the way");
+    native
+        .execute_batch("BEGIN EXCLUSIVE; DELETE FROM log; COMMIT;")
+        .expect("no lock is in the way");
     assert_eq!(server.rows("SELECT count(*) FROM log"), json!([[0]]));
 }
 
@@ -179,11 +220,18 @@ fn a_killed_server_leaves_a_journal_that_native_sqlite_rolls_back() {
     while !folder.files().iter().any(|name| name == "bank.db-journal")
         || path.metadata().expect("the file").len() < 1 << 20
     {
-        assert!(started.elapsed() < PATIENCE, "the file does not grow: {:?}", folder.files());
+        assert!(
+            started.elapsed() < PATIENCE,
+            "the file does not grow: {:?}",
+            folder.files()
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     drop(server);
-    assert_eq!(Folder::native(&path, "SELECT sum(balance) FROM accounts"), ["4000"]);
+    assert_eq!(
+        Folder::native(&path, "SELECT sum(balance) FROM accounts"),
+        ["4000"]
+    );
     assert_eq!(Folder::native(&path, "SELECT count(*) FROM log"), ["0"]);
     Folder::assert_whole(&path);
 }
@@ -194,14 +242,20 @@ fn a_hot_journal_of_another_process_is_rolled_back() {
     let path = folder.database("bank.db", BANK);
     let crashed = folder.path("crashed.db");
     let native = Connection::open(&path).expect("the database");
-    native.execute_batch("PRAGMA cache_size = 5; BEGIN; UPDATE accounts SET balance = 0;").expect("begun");
+    native
+        .execute_batch("PRAGMA cache_size = 5; BEGIN; UPDATE accounts SET balance = 0;")
+        .expect("begun");
     for n in 0..200 {
         let sql = format!("INSERT INTO log VALUES ('lost', {n}, hex(randomblob(2000)))");
         native.execute_batch(&sql).expect("a row");
     }
     // What a power cut at this moment would leave.
     std::fs::copy(&path, &crashed).expect("a copy");
-    std::fs::copy(folder.path("bank.db-journal"), folder.path("crashed.db-journal")).expect("a copy");
+    std::fs::copy(
+        folder.path("bank.db-journal"),
+        folder.path("crashed.db-journal"),
+    )
+    .expect("a copy");
     let mut server = Server::ready([&crashed]);
     let sql = "SELECT (SELECT count(*) FROM log), (SELECT sum(balance) FROM accounts)";
     assert_eq!(server.rows(sql), json!([[0, 4000]]));
@@ -222,7 +276,11 @@ fn a_wal_database_that_nobody_has_open_is_read_and_written() {
     assert_eq!(server.rows(sql), json!([[50, 4000]]));
     assert_eq!(server.finish().code, Some(0));
     assert_eq!(Folder::native(&path, "SELECT count(*) FROM log"), ["50"]);
-    assert_eq!(Folder::native(&path, "PRAGMA journal_mode"), ["wal"], "it stays what it was");
+    assert_eq!(
+        Folder::native(&path, "PRAGMA journal_mode"),
+        ["wal"],
+        "it stays what it was"
+    );
     Folder::assert_whole(&path);
 }
 
@@ -231,7 +289,9 @@ fn a_wal_that_a_crash_left_behind_is_recovered() {
     let folder = Folder::new();
     let path = folder.database("bank.db", &format!("PRAGMA journal_mode = wal; {BANK}"));
     let native = Connection::open(&path).expect("the database");
-    native.execute_batch(&format!("BEGIN; {} COMMIT;", transfer("native", 1))).expect("a transfer");
+    native
+        .execute_batch(&format!("BEGIN; {} COMMIT;", transfer("native", 1)))
+        .expect("a transfer");
     let crashed = folder.path("crashed.db");
     std::fs::copy(&path, &crashed).expect("a copy");
     std::fs::copy(folder.path("bank.db-wal"), folder.path("crashed.db-wal")).expect("a copy");
