@@ -81,7 +81,8 @@ fn play(transcript: &Transcript) -> Result<()> {
 
 /// Sends each line and writes down what comes back.
 fn rewrite(transcript: &Transcript) -> Result<()> {
-    let text = fs::read_to_string(transcript.path())?;
+    let path = transcript::root().join(format!("{}.txt", transcript.name));
+    let text = fs::read_to_string(&path)?;
     let lines: Vec<&str> = text.lines().collect();
     let mut written = String::new();
     let mut server = Server::start(&transcript.flags)?;
@@ -102,7 +103,7 @@ fn rewrite(transcript: &Transcript) -> Result<()> {
     for line in &lines[index..] {
         written += &format!("{line}\n");
     }
-    fs::write(transcript.path(), written)?;
+    fs::write(&path, written)?;
     Ok(())
 }
 

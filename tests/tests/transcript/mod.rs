@@ -43,14 +43,8 @@ pub struct Transcript {
     pub steps: Vec<Step>,
 }
 
-impl Transcript {
-    /// The file.
-    pub fn path(&self) -> PathBuf {
-        root().join(format!("{}.txt", self.name))
-    }
-}
-
-fn root() -> PathBuf {
+/// The directory of all transcripts.
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts")
 }
 
