@@ -272,6 +272,34 @@ fn values_come_back_exactly_as_json() {
 }
 
 #[test]
+fn reals_go_in_and_come_out_with_every_bit() {
+    let mut context = context(Settings::default());
+    for written in [
+        "0.1",
+        "5e-324",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "9007199254740993.0",
+        "-0.0",
+    ] {
+        let arguments = format!("{{\"sql\": \"SELECT ?1\", \"params\": [{written}]}}");
+        let object = json_of(
+            &mut context,
+            "query",
+            serde_json::from_str(&arguments).unwrap(),
+        );
+        let back: f64 = object["rows"][0][0].to_string().parse().unwrap();
+        let sent: f64 = written.parse().unwrap();
+        assert_eq!(
+            back.to_bits(),
+            sent.to_bits(),
+            "{written} {}",
+            object["rows"][0][0]
+        );
+    }
+}
+
+#[test]
 fn a_thousand_tables_fit_into_the_text_or_are_counted() {
     let mut context = context(Settings::default());
     let sql: String = (0..2_000)
