@@ -404,7 +404,7 @@ fn vessel(
         }
         _ => (in_memory(), "memory".to_owned(), MEMORY.to_owned()),
     };
-    let mut settings = settings(&budgets, server, name, title);
+    let mut settings = settings(&budgets, server, name, title.clone());
     settings.readonly = options.readonly;
     // A person who names a file means one where they stand.
     let root = match (&options.root, entry) {

@@ -28,7 +28,13 @@ struct Capability {
 }
 
 const fn ask(name: &'static str, what: &'static str, probe: &'static str) -> Capability {
-    Capability { name, what, setup: "", probe, guarded: false }
+    Capability {
+        name,
+        what,
+        setup: "",
+        probe,
+        guarded: false,
+    }
 }
 
 const fn make(
@@ -37,7 +43,13 @@ const fn make(
     setup: &'static str,
     probe: &'static str,
 ) -> Capability {
-    Capability { name, what, setup, probe, guarded: false }
+    Capability {
+        name,
+        what,
+        setup,
+        probe,
+        guarded: false,
+    }
 }
 
 /// Everything that is asked about, in the order of the alphabet.
@@ -49,9 +61,22 @@ const CAPABILITIES: &[Capability] = &[
         probe: "SELECT 1",
         guarded: true,
     },
-    ask("csv", "csv virtual table", "SELECT 1 FROM pragma_module_list WHERE name = 'csv'"),
-    make("dbstat", "dbstat: pages of each table", "CREATE TABLE t(x)", "SELECT count(*) > 0 FROM dbstat"),
-    ask("decimal", "decimal arithmetic", "SELECT decimal_add('0.1', '0.2') = '0.3'"),
+    ask(
+        "csv",
+        "csv virtual table",
+        "SELECT 1 FROM pragma_module_list WHERE name = 'csv'",
+    ),
+    make(
+        "dbstat",
+        "dbstat: pages of each table",
+        "CREATE TABLE t(x)",
+        "SELECT count(*) > 0 FROM dbstat",
+    ),
+    ask(
+        "decimal",
+        "decimal arithmetic",
+        "SELECT decimal_add('0.1', '0.2') = '0.3'",
+    ),
     make(
         "foreign_keys",
         "foreign keys, enforced",
@@ -82,7 +107,11 @@ const CAPABILITIES: &[Capability] = &[
         "CREATE VIRTUAL TABLE f USING fts5(t, tokenize = 'trigram'); INSERT INTO f VALUES('foxes')",
         "SELECT count(*) = 1 FROM f WHERE f MATCH 'oxe'",
     ),
-    ask("generate_series", "generate_series(start, stop, step)", "SELECT count(*) = 3 FROM generate_series(1, 3)"),
+    ask(
+        "generate_series",
+        "generate_series(start, stop, step)",
+        "SELECT count(*) = 3 FROM generate_series(1, 3)",
+    ),
     make(
         "generated_columns",
         "generated columns",
@@ -96,10 +125,26 @@ const CAPABILITIES: &[Capability] = &[
          INSERT INTO g(_shape) VALUES('[[0,0],[1,0],[1,1],[0,1],[0,0]]')",
         "SELECT geopoly_area(_shape) = 1.0 FROM g",
     ),
-    ask("icu", "case and collation beyond ASCII", "SELECT lower('Ä') = 'ä'"),
-    ask("ieee754", "the bits of reals", "SELECT ieee754(2.0) = 'ieee754(2,0)'"),
-    ask("json", "JSON functions", "SELECT json_extract('{\"a\":[1,2]}', '$.a[1]') = 2"),
-    ask("jsonb", "JSON in binary form", "SELECT typeof(jsonb('[1]')) = 'blob'"),
+    ask(
+        "icu",
+        "case and collation beyond ASCII",
+        "SELECT lower('Ä') = 'ä'",
+    ),
+    ask(
+        "ieee754",
+        "the bits of reals",
+        "SELECT ieee754(2.0) = 'ieee754(2,0)'",
+    ),
+    ask(
+        "json",
+        "JSON functions",
+        "SELECT json_extract('{\"a\":[1,2]}', '$.a[1]') = 2",
+    ),
+    ask(
+        "jsonb",
+        "JSON in binary form",
+        "SELECT typeof(jsonb('[1]')) = 'blob'",
+    ),
     Capability {
         name: "load_extension",
         what: "loading extensions",
@@ -107,8 +152,16 @@ const CAPABILITIES: &[Capability] = &[
         probe: "SELECT load_extension('x') IS NULL",
         guarded: true,
     },
-    ask("math", "math functions", "SELECT sqrt(16.0) = 4.0 AND pi() > 3.14"),
-    ask("percentile", "median and percentiles", "SELECT median(value) = 2 FROM json_each('[1,2,9]')"),
+    ask(
+        "math",
+        "math functions",
+        "SELECT sqrt(16.0) = 4.0 AND pi() > 3.14",
+    ),
+    ask(
+        "percentile",
+        "median and percentiles",
+        "SELECT median(value) = 2 FROM json_each('[1,2,9]')",
+    ),
     ask("regexp", "REGEXP", "SELECT 'abc' REGEXP 'b.'"),
     make(
         "returning",
@@ -122,7 +175,11 @@ const CAPABILITIES: &[Capability] = &[
         "CREATE VIRTUAL TABLE r USING rtree(id, a, b); INSERT INTO r VALUES(1, 0, 5)",
         "SELECT count(*) = 1 FROM r WHERE a <= 3 AND b >= 3",
     ),
-    ask("soundex", "soundex(text)", "SELECT soundex('Robert') = 'R163'"),
+    ask(
+        "soundex",
+        "soundex(text)",
+        "SELECT soundex('Robert') = 'R163'",
+    ),
     make(
         "stat4",
         "ANALYZE with histograms",
@@ -151,7 +208,10 @@ pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Outp
     let mut results = Vec::new();
     if let Some(name) = arguments.text("name") {
         let folded = name.to_lowercase().replace(['-', ' '], "_");
-        listed = CAPABILITIES.iter().filter(|capability| capability.name == folded).collect();
+        listed = CAPABILITIES
+            .iter()
+            .filter(|capability| capability.name == folded)
+            .collect();
         if listed.is_empty() {
             let shown: String = name.chars().take(100).collect();
             results.push(row(&shown, false, "not known here"));
@@ -167,23 +227,38 @@ pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Outp
         let there = is_there(context, capability)?;
         results.push(row(capability.name, there, capability.what));
     }
-    let columns = [("capability", "TEXT"), ("available", "TEXT"), ("what", "TEXT")];
-    Ok(Output { rows: Some(rows(&columns, results, u32::MAX)), notes, ..Output::default() })
+    let columns = [
+        ("capability", "TEXT"),
+        ("available", "TEXT"),
+        ("what", "TEXT"),
+    ];
+    Ok(Output {
+        rows: Some(rows(&columns, results, u32::MAX)),
+        notes,
+        ..Output::default()
+    })
 }
 
 fn row(name: &str, there: bool, what: &str) -> Vec<Value> {
     let there = if there { "yes" } else { "no" };
-    [name, there, what].map(|text| Value::Text(text.into())).to_vec()
+    [name, there, what]
+        .map(|text| Value::Text(text.into()))
+        .to_vec()
 }
 
 /// Tries it, on a private database in memory that is guarded like the served one.
 fn is_there(context: &Context, capability: &Capability) -> Result<bool, Failure> {
     let gate = Gate::new();
     let pulse = Arc::new(Pulse::new(context.host));
-    let connection =
-        connection::open(None, Access::Write, &context.settings.limits, &gate, &pulse)
-            .map_err(|error| Failure::new(Status::Internal, format!("No database in memory: {error}.")))?;
-    gate.enter(if capability.guarded { Mode::Write } else { Mode::Trusted });
+    let connection = connection::open(None, Access::Write, &context.settings.limits, &gate, &pulse)
+        .map_err(|error| {
+            Failure::new(Status::Internal, format!("No database in memory: {error}."))
+        })?;
+    gate.enter(if capability.guarded {
+        Mode::Write
+    } else {
+        Mode::Trusted
+    });
     Ok(answers(&connection, capability))
 }
 
@@ -223,13 +298,26 @@ fn list_functions(
     let mut listed = Vec::new();
     while let Some(row) = cursor.next()? {
         let name = text(row, 0)?;
-        let wanted = pattern.as_ref().is_none_or(|pattern| pattern.matches(&name));
+        let wanted = pattern
+            .as_ref()
+            .is_none_or(|pattern| pattern.matches(&name));
         if wanted && !is_refused(connection, &name) {
-            listed.push(vec![Value::Text(name), Value::Text(text(row, 1)?), Value::Text(text(row, 2)?)]);
+            listed.push(vec![
+                Value::Text(name),
+                Value::Text(text(row, 1)?),
+                Value::Text(text(row, 2)?),
+            ]);
         }
     }
-    let columns = [("function", "TEXT"), ("kind", "TEXT"), ("arguments", "TEXT")];
-    Ok(Output { rows: Some(rows(&columns, listed, most)), ..Output::default() })
+    let columns = [
+        ("function", "TEXT"),
+        ("kind", "TEXT"),
+        ("arguments", "TEXT"),
+    ];
+    Ok(Output {
+        rows: Some(rows(&columns, listed, most)),
+        ..Output::default()
+    })
 }
 
 /// Whether the guards refuse every call of a function.
@@ -257,16 +345,36 @@ mod tests {
     }
 
     fn there(name: &str) -> bool {
-        let capability = CAPABILITIES.iter().find(|capability| capability.name == name).unwrap();
-        let mode = if capability.guarded { Mode::Write } else { Mode::Trusted };
+        let capability = CAPABILITIES
+            .iter()
+            .find(|capability| capability.name == name)
+            .unwrap();
+        let mode = if capability.guarded {
+            Mode::Write
+        } else {
+            Mode::Trusted
+        };
         answers(&connection(mode), capability)
     }
 
     #[test]
     fn what_the_build_has_answers_yes_and_what_it_has_not_answers_no() {
-        for name in ["fts5", "fts5_trigram", "rtree", "geopoly", "json", "jsonb", "math", "dbstat",
-            "stat4", "generate_series", "percentile", "window_functions", "foreign_keys", "strict"]
-        {
+        for name in [
+            "fts5",
+            "fts5_trigram",
+            "rtree",
+            "geopoly",
+            "json",
+            "jsonb",
+            "math",
+            "dbstat",
+            "stat4",
+            "generate_series",
+            "percentile",
+            "window_functions",
+            "foreign_keys",
+            "strict",
+        ] {
             assert!(there(name), "{name}");
         }
         for name in ["attach", "load_extension", "icu", "csv"] {
@@ -278,7 +386,10 @@ mod tests {
     fn the_answer_comes_from_the_engine() {
         // The same question, of a connection that was not given the module.
         let bare = Connection::open_in_memory().unwrap();
-        let series = CAPABILITIES.iter().find(|one| one.name == "generate_series").unwrap();
+        let series = CAPABILITIES
+            .iter()
+            .find(|one| one.name == "generate_series")
+            .unwrap();
         assert!(!answers(&bare, series));
         assert!(answers(&connection(Mode::Trusted), series));
     }
@@ -291,25 +402,45 @@ mod tests {
     #[test]
     fn functions_are_listed_once_with_their_arguments() {
         let connection = connection(Mode::Inspect);
-        let rows = list_functions(&connection, Some("su%"), 99).unwrap().rows.unwrap();
+        let rows = list_functions(&connection, Some("su%"), 99)
+            .unwrap()
+            .rows
+            .unwrap();
         let lines: Vec<String> = rows
             .rows
             .iter()
             .map(|row| {
-                let cells: Vec<String> =
-                    row.iter().map(|value| crate::render::cell::cell(value, 99).text).collect();
+                let cells: Vec<String> = row
+                    .iter()
+                    .map(|value| crate::render::cell::cell(value, 99).text)
+                    .collect();
                 cells.join("|")
             })
             .collect();
-        assert!(lines.contains(&"substr|scalar|2, 3".to_owned()), "{lines:?}");
-        assert!(lines.iter().any(|line| line.starts_with("sum|") && line.ends_with("|1")), "{lines:?}");
+        assert!(
+            lines.contains(&"substr|scalar|2, 3".to_owned()),
+            "{lines:?}"
+        );
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with("sum|") && line.ends_with("|1")),
+            "{lines:?}"
+        );
     }
 
     #[test]
     fn a_function_that_would_be_refused_is_not_listed() {
         let connection = connection(Mode::Inspect);
-        let rows = list_functions(&connection, None, 9_999).unwrap().rows.unwrap();
-        let has = |name: &str| rows.rows.iter().any(|row| row[0] == Value::Text(name.into()));
+        let rows = list_functions(&connection, None, 9_999)
+            .unwrap()
+            .rows
+            .unwrap();
+        let has = |name: &str| {
+            rows.rows
+                .iter()
+                .any(|row| row[0] == Value::Text(name.into()))
+        };
         assert!(has("abs") && has("json_extract"));
         assert!(!has("fts3_tokenizer") && !has("load_extension"));
     }

@@ -40,12 +40,18 @@ impl Relation {
 
     /// Its name for a reader.
     pub fn shown(&self) -> String {
-        if self.schema == "main" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+        if self.schema == "main" {
+            self.name.clone()
+        } else {
+            format!("{}.{}", self.schema, self.name)
+        }
     }
 
     /// Whether it is SQLite's own.
     pub fn is_internal(&self) -> bool {
-        self.name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
+        self.name
+            .get(..7)
+            .is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
     }
 }
 
@@ -73,7 +79,9 @@ pub fn text(row: &Row<'_>, index: impl RowIndex) -> rusqlite::Result<String> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(index)? {
         ValueRef::Null => String::new(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
     })
@@ -94,7 +102,11 @@ pub struct Pattern<'a> {
 impl<'a> Pattern<'a> {
     /// The pattern of an argument.
     pub fn new(given: &'a str) -> Self {
-        let folded = given.replace('*', "%").chars().map(|c| c.to_ascii_lowercase()).collect();
+        let folded = given
+            .replace('*', "%")
+            .chars()
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
         Self { given, folded }
     }
 
@@ -164,7 +176,11 @@ pub struct Counter {
 
 impl Default for Counter {
     fn default() -> Self {
-        Self { left: ROWS_TOGETHER, each: ROWS_EACH, exact_bytes: EXACT_BYTES }
+        Self {
+            left: ROWS_TOGETHER,
+            each: ROWS_EACH,
+            exact_bytes: EXACT_BYTES,
+        }
     }
 }
 
@@ -180,7 +196,9 @@ impl Counter {
         }
         let name = table.quoted();
         let ask = |sql: &str| {
-            connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+            connection
+                .query_row(sql, [], |row| row.get::<_, i64>(0))
+                .map(i64::unsigned_abs)
         };
         let counted = if table.kind != "virtual" && self.is_small(connection, &table.schema)? {
             ask(&format!("SELECT count(*) FROM {name}")).map(Count::Exact)
@@ -189,10 +207,17 @@ impl Counter {
             if most == 0 {
                 return Ok(Count::Uncounted);
             }
-            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})", most + 1);
+            let sql = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})",
+                most + 1
+            );
             ask(&sql).map(|count| {
                 self.left -= count.min(most);
-                if count > most { Count::AtLeast(most) } else { Count::Exact(count) }
+                if count > most {
+                    Count::AtLeast(most)
+                } else {
+                    Count::Exact(count)
+                }
             })
         };
         match counted {
@@ -213,7 +238,11 @@ impl Counter {
     /// A counter that takes every database for a large one.
     #[cfg(test)]
     pub fn bounded(each: u64, together: u64) -> Self {
-        Self { left: together, each, exact_bytes: -1 }
+        Self {
+            left: together,
+            each,
+            exact_bytes: -1,
+        }
     }
 }
 
@@ -233,7 +262,10 @@ pub fn rows(columns: &[(&str, &str)], rows: Vec<Vec<Value>>, most: u32) -> Rows 
     Rows {
         columns: columns
             .iter()
-            .map(|(name, declared)| Column { name: (*name).into(), declared: (*declared).into() })
+            .map(|(name, declared)| Column {
+                name: (*name).into(),
+                declared: (*declared).into(),
+            })
             .collect(),
         more: (rows.len() as u64) < total,
         rows,
@@ -253,9 +285,22 @@ mod tests {
     #[test]
     fn a_pattern_is_that_of_like() {
         let connection = Connection::open_in_memory().unwrap();
-        let names = ["", "a", "ab", "orders", "order_lines", "ORDERS", "%", "a_b", "axb", "äb", "Äb"];
-        let patterns =
-            ["", "%", "a%", "%s", "%r%", "order_", "or%s", "a_b", "_b", "%%", "%_", "o%r%e%", "ä_"];
+        let names = [
+            "",
+            "a",
+            "ab",
+            "orders",
+            "order_lines",
+            "ORDERS",
+            "%",
+            "a_b",
+            "axb",
+            "äb",
+            "Äb",
+        ];
+        let patterns = [
+            "", "%", "a%", "%s", "%r%", "order_", "or%s", "a_b", "_b", "%%", "%_", "o%r%e%", "ä_",
+        ];
         for pattern in patterns {
             for name in names {
                 let like: bool = connection
@@ -278,7 +323,10 @@ mod tests {
     fn a_pattern_cannot_be_made_to_take_long() {
         let pattern = "%a".repeat(5_000);
         assert!(!matches(&pattern, &"a".repeat(4_000)));
-        assert!(!matches(&format!("{}b", "%a%".repeat(2_000)), &"a".repeat(4_000)));
+        assert!(!matches(
+            &format!("{}b", "%a%".repeat(2_000)),
+            &"a".repeat(4_000)
+        ));
     }
 
     #[test]
@@ -292,7 +340,11 @@ mod tests {
             )
             .unwrap();
         let relation = |name: &str| {
-            relations(&connection).unwrap().into_iter().find(|r| r.name == name).unwrap()
+            relations(&connection)
+                .unwrap()
+                .into_iter()
+                .find(|r| r.name == name)
+                .unwrap()
         };
         let (a, b, v) = (relation("a"), relation("b"), relation("v"));
         let mut counter = Counter::default();

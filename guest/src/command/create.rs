@@ -36,8 +36,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     }
     database.close();
     make(path)?;
-    let mut output =
-        Output { text: Some(format!("{path} is made; it is empty.\n")), ..Output::default() };
+    let mut output = Output {
+        text: Some(format!("{path} is made; it is empty.\n")),
+        ..Output::default()
+    };
     output.extra.insert("db".into(), path.into());
     output.notes.push("The other tools take it as db.".into());
     Ok(output)
@@ -74,6 +76,9 @@ fn make(path: &str) -> Result<(), Failure> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::new(Status::InvalidState, format!("{path} exists already, and is left as it is."))
-        .hint("Choose another path, or work with it by giving it as db.")
+    Failure::new(
+        Status::InvalidState,
+        format!("{path} exists already, and is left as it is."),
+    )
+    .hint("Choose another path, or work with it by giving it as db.")
 }

@@ -20,8 +20,9 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 /// `main`, and `temp` where it is in use.
 fn list(connection: &Connection, title: &str, readonly: bool) -> rusqlite::Result<Output> {
     let mut statement = connection.prepare("PRAGMA database_list")?;
-    let names: Vec<String> =
-        statement.query_map([], |row| text(row, 1))?.collect::<rusqlite::Result<_>>()?;
+    let names: Vec<String> = statement
+        .query_map([], |row| text(row, 1))?
+        .collect::<rusqlite::Result<_>>()?;
     let mut listed = Vec::new();
     for name in names {
         let number = |pragma: &str| {
@@ -35,7 +36,11 @@ fn list(connection: &Connection, title: &str, readonly: bool) -> rusqlite::Resul
         let (pages, page_size) = (number("page_count")?, number("page_size")?);
         listed.push(vec![
             Value::Text(name.clone()),
-            Value::Text(if name == "main" { title.to_owned() } else { "temporary".into() }),
+            Value::Text(if name == "main" {
+                title.to_owned()
+            } else {
+                "temporary".into()
+            }),
             Value::Integer(pages.saturating_mul(page_size)),
             Value::Integer(page_size),
             Value::Text(word("encoding")?),
@@ -52,7 +57,10 @@ fn list(connection: &Connection, title: &str, readonly: bool) -> rusqlite::Resul
         ("journal_mode", "TEXT"),
         ("readonly", "INTEGER"),
     ];
-    Ok(Output { rows: Some(rows(&columns, listed, u32::MAX)), ..Output::default() })
+    Ok(Output {
+        rows: Some(rows(&columns, listed, u32::MAX)),
+        ..Output::default()
+    })
 }
 
 #[cfg(test)]
@@ -65,7 +73,11 @@ mod tests {
         connection
             .execute_batch("PRAGMA page_size=1024; PRAGMA encoding='UTF-16le'; CREATE TABLE t(x);")
             .unwrap();
-        let rows = list(&connection, "shop.db", true).unwrap().rows.unwrap().rows;
+        let rows = list(&connection, "shop.db", true)
+            .unwrap()
+            .rows
+            .unwrap()
+            .rows;
         let text = |text: &str| Value::Text(text.into());
         assert_eq!(
             rows,

@@ -75,7 +75,11 @@ fn objects(connection: &Connection, pattern: Option<&str>) -> rusqlite::Result<V
 
 fn show(objects: &[Object], indent: bool, json: bool, most: u32) -> Output {
     let ddl = |object: &Object| {
-        if indent { sql::indent(&object.sql) } else { object.sql.clone() }
+        if indent {
+            sql::indent(&object.sql)
+        } else {
+            object.sql.clone()
+        }
     };
     if json {
         let listed = objects
@@ -86,8 +90,16 @@ fn show(objects: &[Object], indent: bool, json: bool, most: u32) -> Output {
                     .to_vec()
             })
             .collect();
-        let columns = [("type", "TEXT"), ("name", "TEXT"), ("table", "TEXT"), ("sql", "TEXT")];
-        return Output { rows: Some(rows(&columns, listed, most)), ..Output::default() };
+        let columns = [
+            ("type", "TEXT"),
+            ("name", "TEXT"),
+            ("table", "TEXT"),
+            ("sql", "TEXT"),
+        ];
+        return Output {
+            rows: Some(rows(&columns, listed, most)),
+            ..Output::default()
+        };
     }
     let mut text = String::new();
     for object in objects {
@@ -104,7 +116,10 @@ fn show(objects: &[Object], indent: bool, json: bool, most: u32) -> Output {
     if objects.is_empty() {
         text.push_str("Nothing in the schema matches.\n");
     }
-    Output { text: Some(text), ..Output::default() }
+    Output {
+        text: Some(text),
+        ..Output::default()
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +139,9 @@ mod tests {
     fn shown(sql: &str, pattern: Option<&str>, indent: bool) -> String {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(sql).unwrap();
-        show(&objects(&connection, pattern).unwrap(), indent, false, 99).text.unwrap()
+        show(&objects(&connection, pattern).unwrap(), indent, false, 99)
+            .text
+            .unwrap()
     }
 
     #[test]
@@ -155,7 +172,10 @@ mod tests {
             "CREATE TABLE b(x INTEGER, y TEXT);\nCREATE INDEX b_x ON b(x);\n\
              CREATE TRIGGER t AFTER INSERT ON b BEGIN SELECT 1; END;\n"
         );
-        assert_eq!(shown(SQL, Some("nothing"), false), "Nothing in the schema matches.\n");
+        assert_eq!(
+            shown(SQL, Some("nothing"), false),
+            "Nothing in the schema matches.\n"
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::output::Output;
 use super::status::{Failure, Status};
 use crate::engine::params::Params;
 use crate::engine::value::Value;
+use crate::render::cell::visible;
 
 /// Rows that `describe_table` shows.
 const SAMPLE: u32 = 3;
@@ -24,10 +25,12 @@ pub fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, 
     context
         .engine
         .database(arguments.db())?
-        .inspect(|connection| find(connection, &name).and_then(|found| match found {
-            Ok(table) => Ok(Ok(page(connection, &table)?)),
-            Err(failure) => Ok(Err(failure)),
-        }))?
+        .inspect(|connection| {
+            find(connection, &name).and_then(|found| match found {
+                Ok(table) => Ok(Ok(page(connection, &table)?)),
+                Err(failure) => Ok(Err(failure)),
+            })
+        })?
 }
 
 /// Runs `describe_table`: columns and types, and a few rows to see what they hold.
@@ -47,16 +50,27 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
                 .into_iter()
                 .map(|column| vec![Value::Text(column.name), Value::Text(column.declared)])
                 .collect();
-            output.rows = Some(rows(&[("column", "TEXT"), ("type", "TEXT")], list, u32::MAX));
+            output.rows = Some(rows(
+                &[("column", "TEXT"), ("type", "TEXT")],
+                list,
+                u32::MAX,
+            ));
         }
-        Err(why) => output.notes.push(format!("This {} does not work: {why}.", table.kind)),
+        Err(why) => output
+            .notes
+            .push(format!("This {} does not work: {why}.", table.kind)),
     }
     let sql = format!("SELECT * FROM {}", table.quoted());
     match database.query(&sql, &Params::default(), Some(SAMPLE)) {
-        Ok(Output { rows: Some(sample), .. }) => {
+        Ok(Output {
+            rows: Some(sample), ..
+        }) => {
             let limits = &context.settings.limits;
             if arguments.wants_json() {
-                output.extra.insert("sample".into(), crate::render::json::sample(&sample, limits));
+                output.extra.insert(
+                    "sample".into(),
+                    crate::render::json::sample(&sample, limits),
+                );
             } else {
                 output.text = Some(format!(
                     "{}, {} sample rows:\n{}",
@@ -70,7 +84,9 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
         Err(failure) if failure.cancelled || failure.status == Status::Interrupted => {
             return Err(failure);
         }
-        Err(failure) => output.notes.push(format!("There are no sample rows: {failure}")),
+        Err(failure) => output
+            .notes
+            .push(format!("There are no sample rows: {failure}")),
     }
     Ok(output)
 }
@@ -108,13 +124,16 @@ fn find(connection: &Connection, name: &str) -> rusqlite::Result<Result<Relation
     let near = closest(name, names.iter().copied(), 3);
     let hint = match (near.as_slice(), names.len()) {
         (_, 0) => "The database has no tables.".to_owned(),
-        ([], 1..=10) => format!("There is: {}.", names.join(", ")),
+        ([], 1..=10) => format!("There is: {}.", visible(&names.join(", "))),
         ([], many) => format!("There are {many} tables and views; the tool tables lists them."),
-        (near, _) => format!("Did you mean {}?", near.join(", ")),
+        (near, _) => format!("Did you mean {}?", visible(&near.join(", "))),
     };
     let shown: String = name.chars().take(100).collect();
-    Ok(Err(Failure::new(Status::NotFound, format!("There is no table or view {shown:?}."))
-        .hint(hint)))
+    Ok(Err(Failure::new(
+        Status::NotFound,
+        format!("There is no table or view {shown:?}."),
+    )
+    .hint(hint)))
 }
 
 /// A name without the quotes that it was sent in.
@@ -140,7 +159,11 @@ fn columns(
     table: &Relation,
 ) -> rusqlite::Result<Result<Vec<Column>, String>> {
     let read = || -> rusqlite::Result<Vec<Column>> {
-        let sql = format!("PRAGMA {}.table_xinfo({})", quote(&table.schema), quote(&table.name));
+        let sql = format!(
+            "PRAGMA {}.table_xinfo({})",
+            quote(&table.schema),
+            quote(&table.name)
+        );
         let mut statement = connection.prepare(&sql)?;
         let columns = statement.query_map([], |row| {
             Ok(Column {
@@ -215,24 +238,40 @@ fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
     extra.insert("kind".into(), table.kind.as_str().into());
     extra.insert("strict".into(), table.strict.into());
     extra.insert("without_rowid".into(), table.without_rowid.into());
-    let exact = if let Count::Exact(count) = count { Some(count) } else { None };
+    let exact = if let Count::Exact(count) = count {
+        Some(count)
+    } else {
+        None
+    };
     extra.insert("table_rows".into(), exact.into());
     if let Count::AtLeast(least) = count {
         extra.insert("table_rows_at_least".into(), least.into());
     }
     extra.insert("indexes".into(), indexes.iter().map(Index::json).collect());
-    extra.insert("foreign_keys".into(), references.iter().map(Reference::json).collect());
+    extra.insert(
+        "foreign_keys".into(),
+        references.iter().map(Reference::json).collect(),
+    );
     extra.insert(
         "triggers".into(),
-        triggers.iter().map(|(name, sql)| json!({"name": name, "sql": sql})).collect(),
+        triggers
+            .iter()
+            .map(|(name, sql)| json!({"name": name, "sql": sql}))
+            .collect(),
     );
     extra.insert("sql".into(), sql.into());
 
-    let mut output = Output { text: Some(head), extra, ..Output::default() };
+    let mut output = Output {
+        text: Some(head),
+        extra,
+        ..Output::default()
+    };
     match columns {
         Ok(columns) => output.rows = Some(list(columns)),
         Err(why) => {
-            output.notes.push(format!("This {} does not work: {why}.", table.kind));
+            output
+                .notes
+                .push(format!("This {} does not work: {why}.", table.kind));
             output.extra.insert("broken".into(), why.into());
         }
     }
@@ -252,7 +291,14 @@ fn list(columns: Vec<Column>) -> super::output::Rows {
                 Value::Integer(column.key),
             ];
             if special {
-                row.push(Value::Text(if column.kind.is_empty() { "ordinary" } else { column.kind }.into()));
+                row.push(Value::Text(
+                    if column.kind.is_empty() {
+                        "ordinary"
+                    } else {
+                        column.kind
+                    }
+                    .into(),
+                ));
             }
             row
         })
@@ -303,7 +349,7 @@ fn section<T>(text: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> 
     }
     _ = writeln!(text, "{title}:");
     for item in items {
-        _ = writeln!(text, "  {}", crate::render::cell::visible(&line(item)));
+        _ = writeln!(text, "  {}", visible(&line(item)));
     }
 }
 
@@ -313,14 +359,13 @@ fn stored_sql(connection: &Connection, table: &Relation) -> rusqlite::Result<Opt
         "SELECT sql FROM {}.sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')",
         quote(&table.schema)
     );
-    connection.query_row(&sql, [&table.name], |row| text(row, 0)).optional()
+    connection
+        .query_row(&sql, [&table.name], |row| text(row, 0))
+        .optional()
 }
 
 /// Its triggers: name and DDL.
-fn triggers(
-    connection: &Connection,
-    table: &Relation,
-) -> rusqlite::Result<Vec<(String, String)>> {
+fn triggers(connection: &Connection, table: &Relation) -> rusqlite::Result<Vec<(String, String)>> {
     let sql = format!(
         "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 \
          COLLATE NOCASE ORDER BY rowid",
@@ -366,7 +411,11 @@ impl Reference {
 }
 
 fn references(connection: &Connection, table: &Relation) -> rusqlite::Result<Vec<Reference>> {
-    let sql = format!("PRAGMA {}.foreign_key_list({})", quote(&table.schema), quote(&table.name));
+    let sql = format!(
+        "PRAGMA {}.foreign_key_list({})",
+        quote(&table.schema),
+        quote(&table.name)
+    );
     let mut statement = connection.prepare(&sql)?;
     let mut cursor = statement.query([])?;
     let mut found: Vec<(i64, Reference)> = Vec::new();
@@ -392,147 +441,12 @@ fn references(connection: &Connection, table: &Relation) -> rusqlite::Result<Vec
         }
     }
     // SQLite numbers them from the last to the first.
-    Ok(found.into_iter().rev().map(|(_, reference)| reference).collect())
+    Ok(found
+        .into_iter()
+        .rev()
+        .map(|(_, reference)| reference)
+        .collect())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn database(sql: &str) -> Connection {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(sql).unwrap();
-        connection
-    }
-
-    fn described(connection: &Connection, name: &str) -> Result<Output, Failure> {
-        find(connection, name).unwrap().map(|table| page(connection, &table).unwrap())
-    }
-
-    fn column(output: &Output, index: usize) -> Vec<String> {
-        output
-            .rows
-            .as_ref()
-            .unwrap()
-            .rows
-            .iter()
-            .map(|row| crate::render::cell::cell(&row[index], 99).text)
-            .collect()
-    }
-
-    #[test]
-    fn columns_come_with_type_default_and_key() {
-        let connection = database(
-            "CREATE TABLE t(a INTEGER NOT NULL, b TEXT DEFAULT 'x', c ANY, PRIMARY KEY(c, a)) STRICT, WITHOUT ROWID",
-        );
-        let output = described(&connection, "t").unwrap();
-        assert_eq!(column(&output, 0), ["a", "b", "c"]);
-        assert_eq!(column(&output, 1), ["INTEGER", "TEXT", "ANY"]);
-        assert_eq!(column(&output, 2), ["1", "0", "1"]);
-        assert_eq!(column(&output, 3), ["NULL", "'''x'''", "NULL"]);
-        assert_eq!(column(&output, 4), ["2", "0", "1"]);
-        assert_eq!(output.rows.unwrap().columns.len(), 5);
-        assert!(output.text.unwrap().starts_with("t (table, STRICT, WITHOUT ROWID), 0 rows\n"));
-        assert_eq!(output.extra["strict"], true);
-    }
-
-    #[test]
-    fn generated_and_hidden_columns_are_there_with_their_kind() {
-        let connection = database(
-            "CREATE TABLE g(a, b AS (a + 1), c AS (a + 2) STORED);
-             CREATE VIRTUAL TABLE f USING fts5(body);",
-        );
-        let output = described(&connection, "g").unwrap();
-        assert_eq!(column(&output, 5), ["ordinary", "generated virtual", "generated stored"]);
-        let output = described(&connection, "f").unwrap();
-        assert_eq!(column(&output, 0), ["body", "f", "rank"]);
-        assert_eq!(column(&output, 5), ["ordinary", "hidden", "hidden"]);
-        assert!(output.text.unwrap().starts_with("f (virtual table of fts5), 0 rows\nCREATE VIRTUAL"));
-    }
-
-    #[test]
-    fn indexes_foreign_keys_and_triggers_are_listed() {
-        let connection = database(
-            "CREATE TABLE p(a, b, PRIMARY KEY(a, b)); CREATE TABLE q(a PRIMARY KEY);
-             CREATE TABLE c(id INTEGER PRIMARY KEY, x, y, z REFERENCES q,
-               FOREIGN KEY(x, y) REFERENCES p(a, b) ON DELETE CASCADE ON UPDATE SET NULL);
-             CREATE UNIQUE INDEX c_x ON c(x DESC, lower(y)) WHERE x > 0;
-             CREATE TRIGGER c_t AFTER INSERT ON c BEGIN
-               SELECT 1; END;
-             INSERT INTO c(x) VALUES(NULL);",
-        );
-        let output = described(&connection, "C").unwrap();
-        let text = output.text.unwrap();
-        assert_eq!(
-            text,
-            "c (table), 1 row\n\
-             indexes:\n  c_x (x DESC, lower(y)) UNIQUE WHERE x > 0\n\
-             foreign keys:\n  (z) -> q\n  (x, y) -> p(a, b) ON UPDATE SET NULL ON DELETE CASCADE\n\
-             triggers:\n  c_t: CREATE TRIGGER c_t AFTER INSERT ON c BEGIN SELECT 1; END\n"
-        );
-        assert_eq!(output.extra["foreign_keys"][1]["columns"], json!(["x", "y"]));
-        assert_eq!(output.extra["indexes"][0]["unique"], true);
-        assert_eq!(output.extra["table_rows"], 1);
-    }
-
-    #[test]
-    fn a_view_has_columns_and_a_broken_one_says_what_is_wrong() {
-        let connection = database(
-            "CREATE TABLE t(a); CREATE VIEW v(b) AS SELECT a FROM t;
-             CREATE VIEW broken AS SELECT a FROM t2;",
-        );
-        assert_eq!(column(&described(&connection, "v").unwrap(), 0), ["b"]);
-        let output = described(&connection, "broken").unwrap();
-        assert_eq!(output.notes, ["This view does not work: no such table: main.t2."]);
-        assert!(output.text.unwrap().contains("SELECT a FROM t2;"));
-    }
-
-    #[test]
-    fn any_name_works_however_it_is_written() {
-        for name in [
-            "order", "tab'le; DROP TABLE x; --", "a \"b\" c", "ünï🦀", " ", "a\nb", "[x", "`y", "a.b",
-            "main.t", "\"q\"", "%", "x'00'", "select",
-        ] {
-            let connection = database(&format!("CREATE TABLE {}(x, \"it's\"\"\" INT)", quote(name)));
-            let output = described(&connection, name).unwrap();
-            assert_eq!(column(&output, 0), ["x", "it's\""], "{name:?}");
-            assert_eq!(output.extra["table"], *name);
-        }
-        let connection = database("CREATE TABLE \"order\"(x); CREATE TEMP TABLE t(y); CREATE TABLE t(z);");
-        for name in ["\"order\"", "[order]", "`order`", "main.order", "main.\"order\"", "ORDER"] {
-            assert_eq!(column(&described(&connection, name).unwrap(), 0), ["x"], "{name}");
-        }
-        assert_eq!(column(&described(&connection, "t").unwrap(), 0), ["y"]);
-        assert_eq!(column(&described(&connection, "main.t").unwrap(), 0), ["z"]);
-    }
-
-    #[test]
-    fn an_unknown_table_is_not_found_and_close_matches_are_offered() {
-        let connection = database("CREATE TABLE customers(x); CREATE TABLE orders(x);");
-        let failure = described(&connection, "custmer").unwrap_err();
-        assert_eq!(failure.status, Status::NotFound);
-        assert_eq!(
-            failure.to_string(),
-            "There is no table or view \"custmer\". Did you mean customers?"
-        );
-        let failure = described(&connection, "zzz\n").unwrap_err();
-        assert_eq!(
-            failure.to_string(),
-            "There is no table or view \"zzz\\n\". There is: customers, orders."
-        );
-        let failure = described(&database(""), "x").unwrap_err();
-        assert!(failure.to_string().ends_with("The database has no tables."));
-        for name in ["", "\"", "'", "[", "..", ".", "\"\""] {
-            assert_eq!(described(&connection, name).unwrap_err().status, Status::NotFound);
-        }
-    }
-
-    #[test]
-    fn names_in_the_heading_stay_on_their_line() {
-        let connection = database(
-            "CREATE TABLE t(a); CREATE INDEX \"i\nj\" ON t(a);",
-        );
-        let text = described(&connection, "t").unwrap().text.unwrap();
-        assert_eq!(text, "t (table), 0 rows\nindexes:\n  i\\nj (a)\n");
-    }
-}
+mod tests;

@@ -24,7 +24,9 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 fn list(connection: &Connection, pattern: Option<&str>, most: u32) -> rusqlite::Result<Output> {
     let pattern = pattern.map(Pattern::new);
     let found = indexes(connection, |index| {
-        pattern.as_ref().is_none_or(|p| p.matches(&index.name) || p.matches(&index.table))
+        pattern
+            .as_ref()
+            .is_none_or(|p| p.matches(&index.name) || p.matches(&index.table))
     })?;
     let listed = found
         .iter()
@@ -47,7 +49,10 @@ fn list(connection: &Connection, pattern: Option<&str>, most: u32) -> rusqlite::
         ("partial", "TEXT"),
         ("origin", "TEXT"),
     ];
-    Ok(Output { rows: Some(rows(&columns, listed, most)), ..Output::default() })
+    Ok(Output {
+        rows: Some(rows(&columns, listed, most)),
+        ..Output::default()
+    })
 }
 
 /// An index.
@@ -112,7 +117,11 @@ pub fn indexes(
         if table.kind != "table" || table.is_internal() {
             continue;
         }
-        let sql = format!("PRAGMA {}.index_list({})", quote(&table.schema), quote(&table.name));
+        let sql = format!(
+            "PRAGMA {}.index_list({})",
+            quote(&table.schema),
+            quote(&table.name)
+        );
         let mut statement = connection.prepare(&sql)?;
         let mut cursor = statement.query([])?;
         let mut of_table = Vec::new();
@@ -155,13 +164,20 @@ fn fill(connection: &Connection, index: &mut Index) -> rusqlite::Result<()> {
         .optional()?;
     let parts = stored.as_deref().and_then(sql::list);
     if let Some(parts) = &parts {
-        let tail: Vec<sql::Token<'_>> = parts.tail.iter().filter(|t| t.is_code()).copied().collect();
+        let tail: Vec<sql::Token<'_>> =
+            parts.tail.iter().filter(|t| t.is_code()).copied().collect();
         if tail.first().is_some_and(|token| token.is("WHERE")) {
             let condition = sql::flat(&parts.tail);
-            index.partial = condition.get(5..).map(|condition| condition.trim().to_owned());
+            index.partial = condition
+                .get(5..)
+                .map(|condition| condition.trim().to_owned());
         }
     }
-    let pragma = format!("PRAGMA {}.index_xinfo({})", quote(&index.schema), quote(&index.name));
+    let pragma = format!(
+        "PRAGMA {}.index_xinfo({})",
+        quote(&index.schema),
+        quote(&index.name)
+    );
     let mut statement = connection.prepare(&pragma)?;
     let mut cursor = statement.query([])?;
     while let Some(row) = cursor.next()? {
@@ -177,7 +193,11 @@ fn fill(connection: &Connection, index: &mut Index) -> rusqlite::Result<()> {
                 part.map_or_else(|| "<expression>".to_owned(), |part| sql::flat(part))
             }
             cid => {
-                let mut column = if cid == -1 { "rowid".to_owned() } else { text(row, "name")? };
+                let mut column = if cid == -1 {
+                    "rowid".to_owned()
+                } else {
+                    text(row, "name")?
+                };
                 let collation = text(row, "coll")?;
                 if !collation.eq_ignore_ascii_case("BINARY") {
                     column.push_str(" COLLATE ");
@@ -205,8 +225,10 @@ mod tests {
         rows.rows
             .iter()
             .map(|row| {
-                let cells: Vec<String> =
-                    row.iter().map(|value| crate::render::cell::cell(value, 999).text).collect();
+                let cells: Vec<String> = row
+                    .iter()
+                    .map(|value| crate::render::cell::cell(value, 999).text)
+                    .collect();
                 cells.join("|")
             })
             .collect()

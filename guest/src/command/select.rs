@@ -63,7 +63,10 @@ pub static SELECT: [Command; 3] = [
             Argument {
                 name: "limit",
                 summary: "Rows at most, if the SQL has no LIMIT.",
-                shape: Shape::Integer { min: 1, max: MOST_ROWS as i64 },
+                shape: Shape::Integer {
+                    min: 1,
+                    max: MOST_ROWS as i64,
+                },
                 required: false,
                 positional: false,
             },
@@ -83,8 +86,11 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     match code.first() {
         Some(first) if first.is("SELECT") || first.is("WITH") => {}
         first => {
-            let given: String =
-                first.map_or("", |token| token.text).chars().take(40).collect();
+            let given: String = first
+                .map_or("", |token| token.text)
+                .chars()
+                .take(40)
+                .collect();
             return Err(Failure::new(
                 Status::Unsupported,
                 format!("run_select takes one SELECT or WITH statement, not {given:?}."),
@@ -97,9 +103,13 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
             Status::TooBig,
             format!("LIMIT {limit} is rejected: {MOST_ROWS} rows is the most."),
         )
-        .hint(format!("Use LIMIT {MOST_ROWS} or less, and OFFSET for what follows.")));
+        .hint(format!(
+            "Use LIMIT {MOST_ROWS} or less, and OFFSET for what follows."
+        )));
     }
-    let asked = arguments.integer("limit").and_then(|limit| u32::try_from(limit).ok());
+    let asked = arguments
+        .integer("limit")
+        .and_then(|limit| u32::try_from(limit).ok());
     let limit = match (asked, written) {
         (Some(limit), _) => limit,
         (None, Some(_)) => MOST_ROWS,
@@ -107,15 +117,17 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     };
     // The owner's own bound may be lower still.
     let limit = limit.min(context.settings.limits.max_rows);
-    context.engine.database(arguments.db())?.query(sql, &Params::default(), Some(limit)).map_err(
-        |mut failure| {
+    context
+        .engine
+        .database(arguments.db())?
+        .query(sql, &Params::default(), Some(limit))
+        .map_err(|mut failure| {
             if failure.status == Status::Readonly {
                 // What the engine advises is not served here.
                 failure.hint = Some("Only reading is possible here.".into());
             }
             failure
-        },
-    )
+        })
 }
 
 /// The number after the LIMIT of the statement as a whole, if it is one.
@@ -134,7 +146,10 @@ fn written_limit(code: &[Token<'_>]) -> Option<u64> {
     }
     let rest = code.get(after?..)?;
     let number = |at: usize| rest.get(at)?.text.parse::<u64>().ok();
-    let ends = |at: usize| rest.get(at).is_none_or(|token| token.text == ";" || token.is("OFFSET"));
+    let ends = |at: usize| {
+        rest.get(at)
+            .is_none_or(|token| token.text == ";" || token.is("OFFSET"))
+    };
     match rest {
         // LIMIT offset, count
         [_, comma, ..] if comma.text == "," => number(2).filter(|_| ends(3)),
@@ -159,7 +174,10 @@ mod tests {
         assert_eq!(limit("SELECT 1 LIMIT 5 OFFSET 900"), Some(5));
         assert_eq!(limit("SELECT 1 LIMIT 900, 5"), Some(5));
         assert_eq!(limit("SELECT * FROM (SELECT 1 LIMIT 5)"), None);
-        assert_eq!(limit("WITH a AS (SELECT 1 LIMIT 5) SELECT * FROM a LIMIT 6"), Some(6));
+        assert_eq!(
+            limit("WITH a AS (SELECT 1 LIMIT 5) SELECT * FROM a LIMIT 6"),
+            Some(6)
+        );
         assert_eq!(limit("SELECT 'LIMIT 5'"), None);
         assert_eq!(limit("SELECT 1 AS \"LIMIT\""), None);
         assert_eq!(limit("SELECT 1 LIMIT -1"), None);

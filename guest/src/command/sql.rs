@@ -37,7 +37,10 @@ impl Token<'_> {
 
     /// Whether it is part of the statement rather than a blank or a comment.
     pub fn is_code(&self) -> bool {
-        !matches!(self.kind, Kind::Space | Kind::LineComment | Kind::BlockComment)
+        !matches!(
+            self.kind,
+            Kind::Space | Kind::LineComment | Kind::BlockComment
+        )
     }
 }
 
@@ -59,14 +62,16 @@ fn measure(rest: &str, first: char) -> (Kind, usize) {
     let run = |part: fn(char) -> bool| rest.find(|c| !part(c)).unwrap_or(rest.len());
     match first {
         c if c.is_ascii_whitespace() => (Kind::Space, run(|c| c.is_ascii_whitespace())),
-        '-' if rest.starts_with("--") => {
-            (Kind::LineComment, rest.find('\n').unwrap_or(rest.len()))
-        }
-        '/' if rest.starts_with("/*") => {
-            (Kind::BlockComment, rest[2..].find("*/").map_or(rest.len(), |end| end + 4))
-        }
+        '-' if rest.starts_with("--") => (Kind::LineComment, rest.find('\n').unwrap_or(rest.len())),
+        '/' if rest.starts_with("/*") => (
+            Kind::BlockComment,
+            rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
+        ),
         '\'' | '"' | '`' => (Kind::Quoted, quoted(rest, first)),
-        '[' => (Kind::Quoted, rest.find(']').map_or(rest.len(), |end| end + 1)),
+        '[' => (
+            Kind::Quoted,
+            rest.find(']').map_or(rest.len(), |end| end + 1),
+        ),
         c if in_word(c) => (Kind::Word, run(in_word)),
         c => (Kind::Sign, c.len_utf8()),
     }
@@ -143,11 +148,16 @@ pub fn flat(tokens: &[Token<'_>]) -> String {
 
 /// `CREATE TABLE` with one column or constraint on each line; other statements as they are.
 pub fn indent(sql: &str) -> String {
-    let words: Vec<Token<'_>> =
-        tokens(sql).into_iter().filter(Token::is_code).take(3).collect();
+    let words: Vec<Token<'_>> = tokens(sql)
+        .into_iter()
+        .filter(Token::is_code)
+        .take(3)
+        .collect();
     let table = matches!(words.as_slice(), [create, kind, ..]
         if create.is("CREATE") && (kind.is("TABLE") || kind.is("TEMP") || kind.is("TEMPORARY")));
-    let Some(list) = table.then(|| list(sql)).flatten() else { return sql.to_owned() };
+    let Some(list) = table.then(|| list(sql)).flatten() else {
+        return sql.to_owned();
+    };
     let mut text: String = list.head.iter().map(|token| token.text).collect();
     text.truncate(text.trim_end().len());
     text.push_str(" (\n");
@@ -191,7 +201,10 @@ mod tests {
     use super::*;
 
     fn kinds(sql: &str) -> Vec<(Kind, &str)> {
-        tokens(sql).into_iter().map(|token| (token.kind, token.text)).collect()
+        tokens(sql)
+            .into_iter()
+            .map(|token| (token.kind, token.text))
+            .collect()
     }
 
     #[test]
@@ -200,17 +213,44 @@ mod tests {
         assert_eq!(
             kinds("a --x'\n/*,*/'it''s'\"b\"[c,]`d`(1.5)"),
             [
-                (W, "a"), (S, " "), (L, "--x'"), (S, "\n"), (B, "/*,*/"), (Q, "'it''s'"),
-                (Q, "\"b\""), (Q, "[c,]"), (Q, "`d`"), (Sign, "("), (W, "1"), (Sign, "."),
-                (W, "5"), (Sign, ")"),
+                (W, "a"),
+                (S, " "),
+                (L, "--x'"),
+                (S, "\n"),
+                (B, "/*,*/"),
+                (Q, "'it''s'"),
+                (Q, "\"b\""),
+                (Q, "[c,]"),
+                (Q, "`d`"),
+                (Sign, "("),
+                (W, "1"),
+                (Sign, "."),
+                (W, "5"),
+                (Sign, ")"),
             ]
         );
     }
 
     #[test]
     fn what_is_never_closed_ends_with_the_text() {
-        for sql in ["'a", "\"a", "[a", "/* a", "-- a", "`", "'a''", "/*", "äöü'🦀"] {
-            assert_eq!(tokens(sql).iter().map(|token| token.text).collect::<String>(), sql);
+        for sql in [
+            "'a",
+            "\"a",
+            "[a",
+            "/* a",
+            "-- a",
+            "`",
+            "'a''",
+            "/*",
+            "äöü'🦀",
+        ] {
+            assert_eq!(
+                tokens(sql)
+                    .iter()
+                    .map(|token| token.text)
+                    .collect::<String>(),
+                sql
+            );
         }
         assert!(list("CREATE TABLE t(a").is_none());
         assert!(list("CREATE VIEW v AS SELECT 1").is_none());
@@ -227,7 +267,9 @@ mod tests {
     #[test]
     fn a_table_is_indented_one_column_to_a_line() {
         assert_eq!(
-            indent("CREATE TABLE t(a INTEGER PRIMARY KEY,b TEXT DEFAULT 'x,y', CHECK(a > 0 AND b)) STRICT"),
+            indent(
+                "CREATE TABLE t(a INTEGER PRIMARY KEY,b TEXT DEFAULT 'x,y', CHECK(a > 0 AND b)) STRICT"
+            ),
             "CREATE TABLE t (\n  a INTEGER PRIMARY KEY,\n  b TEXT DEFAULT 'x,y',\n  CHECK(a > 0 AND b)\n) STRICT"
         );
     }
@@ -250,7 +292,11 @@ mod tests {
             "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT f(1,2); END",
         ] {
             let code = |sql: &str| -> Vec<String> {
-                tokens(sql).iter().filter(|t| t.kind != Kind::Space).map(|t| t.text.to_owned()).collect()
+                tokens(sql)
+                    .iter()
+                    .filter(|t| t.kind != Kind::Space)
+                    .map(|t| t.text.to_owned())
+                    .collect()
             };
             let mut before = code(sql);
             let mut after = code(&indent(sql));

@@ -6,8 +6,8 @@ use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
 use super::{
-    Context, about, batch, capabilities, create, databases, ddl, describe, exec, explain, indexes, query,
-    tables,
+    Context, about, batch, capabilities, create, databases, ddl, describe, exec, explain, indexes,
+    query, tables,
 };
 
 /// What a command does to data.
@@ -137,7 +137,10 @@ const PATTERN: Argument = positional(
 
 const LIMIT: Argument = option(
     "limit",
-    Shape::Integer { min: 1, max: i64::MAX },
+    Shape::Integer {
+        min: 1,
+        max: i64::MAX,
+    },
     "Rows at most.",
 );
 

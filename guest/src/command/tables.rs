@@ -17,7 +17,14 @@ pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     context
         .engine
         .database(arguments.db())?
-        .inspect(|connection| list(connection, pattern.as_deref(), &mut Counter::default(), most))
+        .inspect(|connection| {
+            list(
+                connection,
+                pattern.as_deref(),
+                &mut Counter::default(),
+                most,
+            )
+        })
 }
 
 /// Runs `list_tables`: the same, less what a reader of data has no use for.
@@ -42,10 +49,13 @@ fn list(
     counter: &mut Counter,
     most: u32,
 ) -> rusqlite::Result<Output> {
-    let all: Vec<Relation> =
-        relations(connection)?.into_iter().filter(|relation| !relation.is_internal()).collect();
-    let (shadows, all): (Vec<Relation>, Vec<Relation>) =
-        all.into_iter().partition(|relation| relation.kind == "shadow");
+    let all: Vec<Relation> = relations(connection)?
+        .into_iter()
+        .filter(|relation| !relation.is_internal())
+        .collect();
+    let (shadows, all): (Vec<Relation>, Vec<Relation>) = all
+        .into_iter()
+        .partition(|relation| relation.kind == "shadow");
     let pattern = pattern.map(|given| (given, Pattern::new(given)));
     let matching: Vec<&Relation> = all
         .iter()
@@ -72,7 +82,11 @@ fn list(
             Value::Text(table.name.clone()),
             Value::Text(table.kind.clone()),
             // A view that does not work has none; that is no number of columns.
-            if table.columns > 0 { Value::Integer(table.columns) } else { Value::Null },
+            if table.columns > 0 {
+                Value::Integer(table.columns)
+            } else {
+                Value::Null
+            },
             count.value(),
         ];
         if schemas {
@@ -91,7 +105,9 @@ fn list(
             1 => String::new(),
             many => format!(" {} others could not be counted either.", many - 1),
         };
-        notes.push(format!("The rows of {name} could not be counted: {why}.{others}"));
+        notes.push(format!(
+            "The rows of {name} could not be counted: {why}.{others}"
+        ));
     }
     if let Some((given, _)) = pattern
         && matching.is_empty()
@@ -107,14 +123,27 @@ fn list(
         notes.push(format!(
             "{} shadow {} of virtual tables left out.",
             shadows.len(),
-            if shadows.len() == 1 { "table" } else { "tables" }
+            if shadows.len() == 1 {
+                "table"
+            } else {
+                "tables"
+            }
         ));
     }
-    let mut columns = vec![("name", "TEXT"), ("kind", "TEXT"), ("columns", "INTEGER"), ("rows", "INTEGER")];
+    let mut columns = vec![
+        ("name", "TEXT"),
+        ("kind", "TEXT"),
+        ("columns", "INTEGER"),
+        ("rows", "INTEGER"),
+    ];
     if schemas {
         columns.push(("schema", "TEXT"));
     }
-    Ok(Output { rows: Some(rows(&columns, listed, most)), notes, ..Output::default() })
+    Ok(Output {
+        rows: Some(rows(&columns, listed, most)),
+        notes,
+        ..Output::default()
+    })
 }
 
 #[cfg(test)]
@@ -154,7 +183,12 @@ mod tests {
             rows,
             [
                 vec![text("days"), text("view"), Value::Integer(1), Value::Null],
-                vec![text("orders"), text("table"), Value::Integer(2), Value::Integer(2)],
+                vec![
+                    text("orders"),
+                    text("table"),
+                    Value::Integer(2),
+                    Value::Integer(2)
+                ],
             ]
         );
         assert!(notes.is_empty(), "{notes:?}");
@@ -169,10 +203,23 @@ mod tests {
              CREATE TABLE customer_data(x); CREATE TABLE my_content(x); CREATE TABLE docs_mine(x);",
         );
         let (rows, notes) = listed(&connection, None);
-        assert_eq!(names(&rows), ["customer_data", "docs", "docs_mine", "my_content", "old", "places"]);
+        assert_eq!(
+            names(&rows),
+            [
+                "customer_data",
+                "docs",
+                "docs_mine",
+                "my_content",
+                "old",
+                "places"
+            ]
+        );
         assert_eq!(rows[1][1], Value::Text("virtual".into()));
         assert_eq!(rows[1][3], Value::Integer(1));
-        assert!(notes[0].contains("shadow tables of virtual tables left out"), "{notes:?}");
+        assert!(
+            notes[0].contains("shadow tables of virtual tables left out"),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -198,12 +245,23 @@ mod tests {
     #[test]
     fn any_name_is_listed_and_counted() {
         for name in [
-            "order", "tab'le; DROP TABLE x; --", "a \"b\" c", "ünï🦀", "", " ", "a\nb", "[x]", "`y`",
-            "a.b", "\u{202e}evil", "select",
+            "order",
+            "tab'le; DROP TABLE x; --",
+            "a \"b\" c",
+            "ünï🦀",
+            "",
+            " ",
+            "a\nb",
+            "[x]",
+            "`y`",
+            "a.b",
+            "\u{202e}evil",
+            "select",
         ] {
             let quoted = super::super::catalogue::quote(name);
-            let connection =
-                database(&format!("CREATE TABLE {quoted}(x); INSERT INTO {quoted} VALUES(1)"));
+            let connection = database(&format!(
+                "CREATE TABLE {quoted}(x); INSERT INTO {quoted} VALUES(1)"
+            ));
             let (rows, notes) = listed(&connection, None);
             assert_eq!(names(&rows), [name]);
             assert_eq!(rows[0][3], Value::Integer(1), "{name:?} {notes:?}");
@@ -212,23 +270,38 @@ mod tests {
 
     #[test]
     fn a_pattern_narrows_and_a_miss_offers_what_is_near() {
-        let connection = database("CREATE TABLE orders(x); CREATE TABLE order_lines(x); CREATE TABLE b(x)");
-        assert_eq!(names(&listed(&connection, Some("ord%")).0), ["order_lines", "orders"]);
-        assert_eq!(names(&listed(&connection, Some("*lines")).0), ["order_lines"]);
+        let connection =
+            database("CREATE TABLE orders(x); CREATE TABLE order_lines(x); CREATE TABLE b(x)");
+        assert_eq!(
+            names(&listed(&connection, Some("ord%")).0),
+            ["order_lines", "orders"]
+        );
+        assert_eq!(
+            names(&listed(&connection, Some("*lines")).0),
+            ["order_lines"]
+        );
         let (rows, notes) = listed(&connection, Some("order"));
         assert!(rows.is_empty());
-        assert_eq!(notes, ["No name matches; did you mean orders, order_lines?"]);
+        assert_eq!(
+            notes,
+            ["No name matches; did you mean orders, order_lines?"]
+        );
     }
 
     #[test]
     fn a_thousand_tables_are_listed_and_a_limit_is_said() {
-        let sql: String = (0..1_000).map(|n| format!("CREATE TABLE t{n:04}(x);")).collect();
+        let sql: String = (0..1_000)
+            .map(|n| format!("CREATE TABLE t{n:04}(x);"))
+            .collect();
         let connection = database(&sql);
         let (rows, _) = listed(&connection, None);
         assert_eq!(rows.len(), 1_000);
         let output = list(&connection, None, &mut Counter::default(), 10).unwrap();
         let rows = output.rows.unwrap();
-        assert_eq!((rows.rows.len(), rows.total, rows.more), (10, Some(1_000), true));
+        assert_eq!(
+            (rows.rows.len(), rows.total, rows.more),
+            (10, Some(1_000), true)
+        );
     }
 
     #[test]
@@ -238,7 +311,11 @@ mod tests {
         );
         let output = list(&connection, None, &mut Counter::bounded(3, 100), 10).unwrap();
         assert_eq!(output.rows.unwrap().rows[0][3], Value::Text("≥3".into()));
-        assert!(output.notes[0].contains("SELECT count(*)"), "{:?}", output.notes);
+        assert!(
+            output.notes[0].contains("SELECT count(*)"),
+            "{:?}",
+            output.notes
+        );
     }
 
     #[test]
@@ -246,6 +323,9 @@ mod tests {
         let connection = database("CREATE TABLE a(x); CREATE TEMP TABLE a(x, y);");
         let (rows, _) = listed(&connection, None);
         let schemas: Vec<&Value> = rows.iter().map(|row| &row[4]).collect();
-        assert_eq!(schemas, [&Value::Text("main".into()), &Value::Text("temp".into())]);
+        assert_eq!(
+            schemas,
+            [&Value::Text("main".into()), &Value::Text("temp".into())]
+        );
     }
 }

@@ -15,7 +15,11 @@ use crate::settings::{Limits, Settings};
 
 fn context(settings: Settings) -> Context {
     let engine = Engine::new(&settings, &Alone);
-    Context { settings, engine, host: &Alone }
+    Context {
+        settings,
+        engine,
+        host: &Alone,
+    }
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -79,21 +83,45 @@ fn shop() -> Context {
 fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("query", json!({"sql": "SELECT name FROM customers"}), "Ada"),
-        ("exec", json!({"sql": "INSERT INTO customers(name) VALUES('Alan')"}), "1 row changed."),
-        ("batch", json!({"sql": "DELETE FROM orders; SELECT 5 AS five"}), "five"),
+        (
+            "exec",
+            json!({"sql": "INSERT INTO customers(name) VALUES('Alan')"}),
+            "1 row changed.",
+        ),
+        (
+            "batch",
+            json!({"sql": "DELETE FROM orders; SELECT 5 AS five"}),
+            "five",
+        ),
         ("tables", json!({}), "customers  table"),
-        ("describe", json!({"table": "orders"}), "(customer) -> customers(id)"),
-        ("schema", json!({"pattern": "orders"}), "CREATE INDEX orders_customer"),
+        (
+            "describe",
+            json!({"table": "orders"}),
+            "(customer) -> customers(id)",
+        ),
+        (
+            "schema",
+            json!({"pattern": "orders"}),
+            "CREATE INDEX orders_customer",
+        ),
         ("indexes", json!({}), "orders_customer"),
         ("databases", json!({}), ":memory:"),
-        ("explain", json!({"sql": "SELECT * FROM orders WHERE customer = 1"}), "orders_customer"),
+        (
+            "explain",
+            json!({"sql": "SELECT * FROM orders WHERE customer = 1"}),
+            "orders_customer",
+        ),
         ("capabilities", json!({"name": "fts5"}), "yes"),
         ("functions", json!({"pattern": "json%"}), "json_extract"),
         ("version", json!({}), "2026-07-28"),
         ("help", json!({}), "describe"),
         ("list_tables", json!({}), "customers"),
         ("describe_table", json!({"table": "customers"}), "Grace"),
-        ("run_select", json!({"sql": "SELECT name FROM customers"}), "Grace"),
+        (
+            "run_select",
+            json!({"sql": "SELECT name FROM customers"}),
+            "Grace",
+        ),
     ]
 }
 
@@ -104,7 +132,10 @@ fn every_command_works_in_both_forms() {
         assert!(shown.contains(part), "{name}: {shown}");
         let object = json_of(&mut shop(), name, arguments);
         assert_eq!(object["ok"], true, "{name}");
-        assert!(object["elapsed_ms"].is_f64() && object["fuel"].is_u64(), "{name}");
+        assert!(
+            object["elapsed_ms"].is_f64() && object["fuel"].is_u64(),
+            "{name}"
+        );
     }
 }
 
@@ -113,7 +144,11 @@ fn every_command_of_the_table_is_called_here_and_every_tool_is_a_command() {
     let called: HashSet<&str> = good_calls().iter().map(|(name, _, _)| *name).collect();
     for command in TABLE.iter().chain(&SELECT) {
         // Making files has tests of its own.
-        assert!(called.contains(command.name) || command.name == "create", "{}", command.name);
+        assert!(
+            called.contains(command.name) || command.name == "create",
+            "{}",
+            command.name
+        );
     }
     let settings = Settings::default();
     let entries = catalog(&settings);
@@ -133,7 +168,10 @@ fn every_command_refuses_what_it_does_not_know_and_says_what_it_takes() {
         assert_eq!(status, Status::Syntax);
         let start = format!("{} takes no argument \"nonsense\"", command.name);
         assert!(sentence.contains(&start), "{sentence}");
-        assert!(sentence.contains(&format!("{} takes: ", command.name)), "{sentence}");
+        assert!(
+            sentence.contains(&format!("{} takes: ", command.name)),
+            "{sentence}"
+        );
     }
 }
 
@@ -219,7 +257,11 @@ fn describe_and_schema_have_everything_in_json_too() {
 fn values_come_back_exactly_as_json() {
     let sql = "SELECT 9007199254740993 AS big, 9007199254740991 AS fits, 3.0 AS r, 9e999 AS inf, \
                x'00ff' AS b, '007' AS t, NULL AS n, '' AS e, CAST(x'61ff' AS TEXT) AS bad, 1 AS t";
-    let object = json_of(&mut context(Settings::default()), "query", json!({"sql": sql}));
+    let object = json_of(
+        &mut context(Settings::default()),
+        "query",
+        json!({"sql": sql}),
+    );
     assert_eq!(
         object["rows"].to_string(),
         "[[\"9007199254740993\",9007199254740991,3.0,\"Infinity\",{\"blob\":\"00ff\"},\"007\",null,\"\",\
@@ -230,21 +272,61 @@ fn values_come_back_exactly_as_json() {
 }
 
 #[test]
+fn reals_go_in_and_come_out_with_every_bit() {
+    let mut context = context(Settings::default());
+    for written in [
+        "0.1",
+        "5e-324",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "9007199254740993.0",
+        "-0.0",
+    ] {
+        let arguments = format!("{{\"sql\": \"SELECT ?1\", \"params\": [{written}]}}");
+        let object = json_of(
+            &mut context,
+            "query",
+            serde_json::from_str(&arguments).unwrap(),
+        );
+        let back: f64 = object["rows"][0][0].to_string().parse().unwrap();
+        let sent: f64 = written.parse().unwrap();
+        assert_eq!(
+            back.to_bits(),
+            sent.to_bits(),
+            "{written} {}",
+            object["rows"][0][0]
+        );
+    }
+}
+
+#[test]
 fn a_thousand_tables_fit_into_the_text_or_are_counted() {
     let mut context = context(Settings::default());
-    let sql: String =
-        (0..2_000).map(|n| format!("CREATE TABLE a_table_with_quite_a_long_name_{n:04}(x);")).collect();
+    let sql: String = (0..2_000)
+        .map(|n| format!("CREATE TABLE a_table_with_quite_a_long_name_{n:04}(x);"))
+        .collect();
     text(&mut context, "batch", json!({"sql": sql}));
     let page = text(&mut context, "tables", json!({}));
     assert!(page.chars().count() <= 40_000);
-    assert!(page.contains("more rows not shown") && page.contains("narrow it with pattern"), "{page}");
+    assert!(
+        page.contains("more rows not shown") && page.contains("narrow it with pattern"),
+        "{page}"
+    );
     let object = json_of(&mut context, "tables", json!({}));
     assert_eq!(object["row_count"], 2_000);
 }
 
 #[test]
 fn hostile_names_go_through_every_look_at_the_schema() {
-    for name in ["order", "tab'le; DROP TABLE customers; --", "a\"b", "ünï🦀", "a\nb\u{1b}[2J", "[x]", "%"] {
+    for name in [
+        "order",
+        "tab'le; DROP TABLE customers; --",
+        "a\"b",
+        "ünï🦀",
+        "a\nb\u{1b}[2J",
+        "[x]",
+        "%",
+    ] {
         let mut context = context(Settings::default());
         let quoted = format!("\"{}\"", name.replace('"', "\"\""));
         let sql = format!(
@@ -263,7 +345,10 @@ fn hostile_names_go_through_every_look_at_the_schema() {
             let page = text(&mut context, command, arguments.clone());
             assert!(!page.contains('\u{1b}'), "{command} {page}");
             let object = json_of(&mut context, command, arguments);
-            assert!(object.to_string().contains(&json!(name).to_string()), "{command} {object}");
+            assert!(
+                object.to_string().contains(&json!(name).to_string()),
+                "{command} {object}"
+            );
         }
     }
 }
@@ -273,7 +358,12 @@ fn capabilities_answers_every_name() {
     let mut context = context(Settings::default());
     let object = json_of(&mut context, "capabilities", json!({}));
     assert!(object["row_count"].as_u64().unwrap() > 20);
-    for (name, answer) in [("FTS5", "yes"), ("fts5-trigram", "yes"), ("attach", "no"), ("vectors; DROP", "no")] {
+    for (name, answer) in [
+        ("FTS5", "yes"),
+        ("fts5-trigram", "yes"),
+        ("attach", "no"),
+        ("vectors; DROP", "no"),
+    ] {
         let object = json_of(&mut context, "capabilities", json!({"name": name}));
         assert_eq!(object["rows"][0][1], answer, "{name}");
     }
@@ -281,11 +371,20 @@ fn capabilities_answers_every_name() {
 
 #[test]
 fn help_explains_what_is_served_and_nothing_else() {
-    let mut core = context(Settings { tools: "core".into(), ..Settings::default() });
+    let mut core = context(Settings {
+        tools: "core".into(),
+        ..Settings::default()
+    });
     let page = text(&mut core, "help", json!({}));
-    assert!(page.contains("  query ") && !page.contains("functions"), "{page}");
+    assert!(
+        page.contains("  query ") && !page.contains("functions"),
+        "{page}"
+    );
     let page = text(&mut core, "help", json!({"topic": "sqlarium_query"}));
-    assert!(page.starts_with("query: ") && page.contains("  limit (whole number)"), "{page}");
+    assert!(
+        page.starts_with("query: ") && page.contains("  limit (whole number)"),
+        "{page}"
+    );
     let (status, sentence) = failure(&mut core, "help", json!({"topic": "functions"}));
     assert_eq!(status, Status::NotFound);
     assert!(sentence.contains("no command \"functions\""), "{sentence}");
@@ -295,12 +394,25 @@ fn help_explains_what_is_served_and_nothing_else() {
 
 #[test]
 fn the_reference_has_every_command_and_every_argument() {
-    let page = text(&mut context(Settings::default()), "help", json!({"markdown": true}));
-    for entry in catalog(&Settings { root: true, ..Settings::default() }) {
-        let start = page.find(&format!("\n### {}\n", entry.command.name)).unwrap();
+    let page = text(
+        &mut context(Settings::default()),
+        "help",
+        json!({"markdown": true}),
+    );
+    for entry in catalog(&Settings {
+        root: true,
+        ..Settings::default()
+    }) {
+        let start = page
+            .find(&format!("\n### {}\n", entry.command.name))
+            .unwrap();
         let section = page[start + 4..].split("\n#").next().unwrap();
         for argument in entry.arguments {
-            assert!(section.contains(&format!("- `{}`", argument.name)), "{}", entry.command.name);
+            assert!(
+                section.contains(&format!("- `{}`", argument.name)),
+                "{}",
+                entry.command.name
+            );
         }
     }
 }
@@ -308,23 +420,67 @@ fn the_reference_has_every_command_and_every_argument() {
 #[test]
 fn run_select_counts_rows_off_and_never_touches_the_sql() {
     let mut context = context(Settings::default());
-    text(&mut context, "batch", json!({"sql": "CREATE TABLE n(i); INSERT INTO n SELECT value FROM generate_series(1, 1000)"}));
+    text(
+        &mut context,
+        "batch",
+        json!({"sql": "CREATE TABLE n(i); INSERT INTO n SELECT value FROM generate_series(1, 1000)"}),
+    );
     let mut rows = |arguments: Value| {
         let object = json_of(&mut context, "run_select", arguments);
-        (object["row_count"].as_u64(), object["more"].as_bool(), object["status"].as_str().map(str::to_owned))
+        (
+            object["row_count"].as_u64(),
+            object["more"].as_bool(),
+            object["status"].as_str().map(str::to_owned),
+        )
     };
     let all = "SELECT i FROM n";
     assert_eq!(rows(json!({"sql": all})), (Some(50), Some(true), None));
-    assert_eq!(rows(json!({"sql": all, "limit": 200})), (Some(200), Some(true), None));
-    assert_eq!(rows(json!({"sql": "SELECT i FROM n LIMIT 120 -- all"})), (Some(120), Some(false), None));
-    assert_eq!(rows(json!({"sql": "/* */ WITH a AS (SELECT i FROM n LIMIT 500) SELECT * FROM a;"})).0, Some(50));
-    assert_eq!(rows(json!({"sql": "SELECT i FROM n LIMIT 201"})).2.as_deref(), Some("too_big"));
-    assert_eq!(rows(json!({"sql": all, "limit": 201})).2.as_deref(), Some("syntax"));
-    for sql in ["VALUES(1)", "PRAGMA table_info(n)", "DELETE FROM n", "EXPLAIN SELECT 1", "", "-- x"] {
-        assert_eq!(rows(json!({"sql": sql})).2.as_deref(), Some("unsupported"), "{sql}");
+    assert_eq!(
+        rows(json!({"sql": all, "limit": 200})),
+        (Some(200), Some(true), None)
+    );
+    assert_eq!(
+        rows(json!({"sql": "SELECT i FROM n LIMIT 120 -- all"})),
+        (Some(120), Some(false), None)
+    );
+    assert_eq!(
+        rows(json!({"sql": "/* */ WITH a AS (SELECT i FROM n LIMIT 500) SELECT * FROM a;"})).0,
+        Some(50)
+    );
+    assert_eq!(
+        rows(json!({"sql": "SELECT i FROM n LIMIT 201"}))
+            .2
+            .as_deref(),
+        Some("too_big")
+    );
+    assert_eq!(
+        rows(json!({"sql": all, "limit": 201})).2.as_deref(),
+        Some("syntax")
+    );
+    for sql in [
+        "VALUES(1)",
+        "PRAGMA table_info(n)",
+        "DELETE FROM n",
+        "EXPLAIN SELECT 1",
+        "",
+        "-- x",
+    ] {
+        assert_eq!(
+            rows(json!({"sql": sql})).2.as_deref(),
+            Some("unsupported"),
+            "{sql}"
+        );
     }
-    assert_eq!(rows(json!({"sql": "WITH a AS (SELECT 1) DELETE FROM n"})).2.as_deref(), Some("readonly"));
-    assert_eq!(rows(json!({"sql": "SELECT 1; DELETE FROM n"})).2.as_deref(), Some("unsupported"));
+    assert_eq!(
+        rows(json!({"sql": "WITH a AS (SELECT 1) DELETE FROM n"}))
+            .2
+            .as_deref(),
+        Some("readonly")
+    );
+    assert_eq!(
+        rows(json!({"sql": "SELECT 1; DELETE FROM n"})).2.as_deref(),
+        Some("unsupported")
+    );
 }
 
 #[test]
@@ -337,8 +493,15 @@ fn describe_table_shows_types_and_three_sample_rows() {
          \n\
          column    type\n--------  -------\nid        INTEGER\ncustomer  INTEGER\ntotal     REAL\n(3 rows)\n"
     );
-    let object = json_of(&mut context, "describe_table", json!({"table": "customers"}));
-    assert_eq!(object["sample"]["rows"], json!([[1, "Ada", null], [2, "Grace", null]]));
+    let object = json_of(
+        &mut context,
+        "describe_table",
+        json!({"table": "customers"}),
+    );
+    assert_eq!(
+        object["sample"]["rows"],
+        json!([[1, "Ada", null], [2, "Grace", null]])
+    );
     let (status, _) = failure(&mut context, "describe_table", json!({"table": "nope"}));
     assert_eq!(status, Status::NotFound);
 }
@@ -349,11 +512,18 @@ fn create_needs_a_root_and_never_touches_what_is_there() {
     assert_eq!(status, Status::Unsupported);
     assert!(sentence.contains("--root"), "{sentence}");
 
-    let mut rooted = context(Settings { root: true, ..Settings::default() });
+    let mut rooted = context(Settings {
+        root: true,
+        ..Settings::default()
+    });
     let path = format!("create-{}.db", std::process::id());
     let made = json_of(&mut rooted, "create", json!({"path": path}));
     let size = std::fs::metadata(&path).map(|file| file.len());
-    let filled = json_of(&mut rooted, "exec", json!({"db": path, "sql": "CREATE TABLE t(x)"}));
+    let filled = json_of(
+        &mut rooted,
+        "exec",
+        json!({"db": path, "sql": "CREATE TABLE t(x)"}),
+    );
     let before = std::fs::read(&path);
     let again = failure(&mut rooted, "create", json!({"path": path}));
     let after = std::fs::read(&path);
@@ -374,18 +544,50 @@ fn create_needs_a_root_and_never_touches_what_is_there() {
     assert_eq!(kept.unwrap(), "no database");
     assert_eq!(tables["rows"][0][0], "t");
     for path in ["../x.db", "/tmp/x.db", "no-such-folder/x.db", ""] {
-        assert_eq!(failure(&mut rooted, "create", json!({"path": path})).0, Status::NotFound, "{path}");
+        assert_eq!(
+            failure(&mut rooted, "create", json!({"path": path})).0,
+            Status::NotFound,
+            "{path}"
+        );
     }
-    let mut readonly = context(Settings { root: true, readonly: true, ..Settings::default() });
-    assert_eq!(failure(&mut readonly, "create", json!({"path": "y.db"})).0, Status::Readonly);
+    let mut readonly = context(Settings {
+        root: true,
+        readonly: true,
+        ..Settings::default()
+    });
+    assert_eq!(
+        failure(&mut readonly, "create", json!({"path": "y.db"})).0,
+        Status::Readonly
+    );
 }
 
 #[test]
 fn settings_that_cannot_be_served_are_refused_with_a_sentence() {
     assert_eq!(check(&Settings::default()), Ok(()));
-    let limits = |limits: Limits| check(&Settings { limits, ..Settings::default() }).unwrap_err();
-    assert!(limits(Limits { rows: 20_000, ..Limits::default() }).contains("--max-rows"));
-    assert!(limits(Limits { text_chars: 5, ..Limits::default() }).contains("--text 5"));
-    let tools = Settings { tools: "qery".into(), ..Settings::default() };
+    let limits = |limits: Limits| {
+        check(&Settings {
+            limits,
+            ..Settings::default()
+        })
+        .unwrap_err()
+    };
+    assert!(
+        limits(Limits {
+            rows: 20_000,
+            ..Limits::default()
+        })
+        .contains("--max-rows")
+    );
+    assert!(
+        limits(Limits {
+            text_chars: 5,
+            ..Limits::default()
+        })
+        .contains("--text 5")
+    );
+    let tools = Settings {
+        tools: "qery".into(),
+        ..Settings::default()
+    };
     assert!(check(&tools).unwrap_err().contains("did you mean query?"));
 }

@@ -208,18 +208,32 @@ mod tests {
     use crate::command::table::find;
 
     fn rows(names: &[&str], rows: Vec<Vec<Value>>) -> Rows {
-        let column = |name: &&str| Column { name: (*name).into(), declared: String::new() };
-        Rows { columns: names.iter().map(column).collect(), rows, limit: 200, ..Rows::default() }
+        let column = |name: &&str| Column {
+            name: (*name).into(),
+            declared: String::new(),
+        };
+        Rows {
+            columns: names.iter().map(column).collect(),
+            rows,
+            limit: 200,
+            ..Rows::default()
+        }
     }
 
     fn shown(rows: Rows, limits: &Limits) -> Json {
-        let output = Output { rows: Some(rows), ..Output::default() };
+        let output = Output {
+            rows: Some(rows),
+            ..Output::default()
+        };
         object(find("query").unwrap(), &output, limits, Meter::default())
     }
 
     fn one(value: Value) -> (String, Json) {
         let object = shown(rows(&["a"], vec![vec![value]]), &Limits::default());
-        (object["rows"][0][0].to_string(), object["columns"][0].clone())
+        (
+            object["rows"][0][0].to_string(),
+            object["columns"][0].clone(),
+        )
     }
 
     #[test]
@@ -251,7 +265,10 @@ mod tests {
 
     #[test]
     fn a_column_whose_numbers_had_to_become_strings_is_marked() {
-        assert_eq!(one(Value::Integer(1)).1, json!({"name": "a", "type": "INTEGER"}));
+        assert_eq!(
+            one(Value::Integer(1)).1,
+            json!({"name": "a", "type": "INTEGER"})
+        );
         assert_eq!(
             one(Value::Integer(i64::MAX)).1,
             json!({"name": "a", "type": "INTEGER", "integers": "string"})
@@ -288,7 +305,10 @@ mod tests {
             notes: vec!["n".into()],
             ..Output::default()
         };
-        let meter = Meter { elapsed: Duration::from_micros(1_500), fuel: 7 };
+        let meter = Meter {
+            elapsed: Duration::from_micros(1_500),
+            fuel: 7,
+        };
         let object = object(find("exec").unwrap(), &output, &Limits::default(), meter);
         assert_eq!(
             object.to_string(),
@@ -301,8 +321,13 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_reply_budget_are_left_out_and_said() {
-        let limits = Limits { reply_bytes: 100_000, ..Limits::default() };
-        let many = (0..5_000).map(|_| vec![Value::Text("\"".repeat(50))]).collect();
+        let limits = Limits {
+            reply_bytes: 100_000,
+            ..Limits::default()
+        };
+        let many = (0..5_000)
+            .map(|_| vec![Value::Text("\"".repeat(50))])
+            .collect();
         let object = shown(rows(&["q"], many), &limits);
         let text = object.to_string();
         // It stands in a reply twice.
@@ -311,14 +336,23 @@ mod tests {
         let kept = object["row_count"].as_u64().unwrap();
         assert!(kept > 100 && kept < 5_000);
         assert!(
-            object["notes"][0].as_str().unwrap().starts_with(&format!("{} more rows are left out", 5_000 - kept))
+            object["notes"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("{} more rows are left out", 5_000 - kept))
         );
     }
 
     #[test]
     fn a_row_too_long_for_any_reply_leaves_the_columns() {
-        let limits = Limits { reply_bytes: 100_000, ..Limits::default() };
-        let object = shown(rows(&["b"], vec![vec![Value::Blob(vec![1; 1 << 20])]]), &limits);
+        let limits = Limits {
+            reply_bytes: 100_000,
+            ..Limits::default()
+        };
+        let object = shown(
+            rows(&["b"], vec![vec![Value::Blob(vec![1; 1 << 20])]]),
+            &limits,
+        );
         assert_eq!(object["row_count"], 0);
         assert_eq!(object["columns"][0]["type"], "BLOB");
         assert!(object["notes"][0].as_str().unwrap().contains("--reply"));
@@ -335,8 +369,16 @@ mod tests {
 
     #[test]
     fn text_stands_in_the_object_only_where_there_are_no_rows() {
-        let text = Output { text: Some("plan".into()), ..Output::default() };
-        let object = object(find("help").unwrap(), &text, &Limits::default(), Meter::default());
+        let text = Output {
+            text: Some("plan".into()),
+            ..Output::default()
+        };
+        let object = object(
+            find("help").unwrap(),
+            &text,
+            &Limits::default(),
+            Meter::default(),
+        );
         assert_eq!(object["text"], "plan");
         assert!(object.get("rows").is_none());
     }

@@ -34,7 +34,6 @@ struct Datetime {
 #[component(variant)]
 enum StreamError {
     #[component(name = "last-operation-failed")]
-    #[expect(dead_code, reason = "part of the type, never made")]
     LastOperationFailed(Resource<IoError>),
     #[component(name = "closed")]
     Closed,
@@ -49,24 +48,36 @@ struct Stderr;
 pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Result<()> {
     let engine = linker.engine().clone();
     for (name, item) in component.component_type().imports(&engine) {
-        if !matches!(item.ty, ComponentItem::ComponentInstance(_)) {
+        let ComponentItem::ComponentInstance(instance) = item.ty else {
             continue;
-        }
+        };
         let Some((interface, _version)) = name.split_once('@') else {
             continue;
         };
-        let define = match interface {
-            "wasi:clocks/monotonic-clock" => monotonic_clock,
-            "wasi:clocks/wall-clock" => wall_clock,
-            "wasi:random/random" => random,
-            "wasi:random/insecure-seed" => insecure_seed,
-            "wasi:cli/environment" => environment,
-            "wasi:cli/stderr" => stderr,
-            "wasi:io/error" => io_error,
-            "wasi:io/streams" => streams,
-            _ => continue,
-        };
-        define(linker.instance(name)?)?;
+        if !interface.starts_with("wasi:") {
+            continue;
+        }
+        let mut to = linker.instance(name)?;
+        // Types first: every interface that uses one names it again, and all have to agree.
+        for (name, item) in instance.exports(&engine) {
+            if matches!(item.ty, ComponentItem::Resource(_)) {
+                match name {
+                    "error" => to.resource(name, ResourceType::host::<IoError>(), |_, _| Ok(()))?,
+                    "output-stream" => output_stream(&mut to)?,
+                    _ => {}
+                }
+            }
+        }
+        match interface {
+            "wasi:clocks/monotonic-clock" => monotonic_clock(to)?,
+            "wasi:clocks/wall-clock" => wall_clock(to)?,
+            "wasi:random/random" => random(to)?,
+            "wasi:random/insecure-seed" => insecure_seed(to)?,
+            "wasi:cli/environment" => environment(to)?,
+            "wasi:cli/stderr" => stderr(to)?,
+            "wasi:io/streams" => streams(to)?,
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -135,8 +146,11 @@ fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn io_error(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.resource("error", ResourceType::host::<IoError>(), |_, _| Ok(()))
+fn output_stream(to: &mut LinkerInstance<'_, State>) -> Result<()> {
+    to.resource("output-stream", ResourceType::host::<Stderr>(), |mut store, rep| {
+        store.data_mut().table.delete(Resource::<Stderr>::new_own(rep))?;
+        Ok(())
+    })
 }
 
 fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
@@ -149,17 +163,6 @@ fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.resource(
-        "output-stream",
-        ResourceType::host::<Stderr>(),
-        |mut store, rep| {
-            store
-                .data_mut()
-                .table
-                .delete(Resource::<Stderr>::new_own(rep))?;
-            Ok(())
-        },
-    )?;
     to.func_wrap(
         "[method]output-stream.check-write",
         |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
