@@ -1,1 +1,212 @@
-//! The component's side of `wit/`.
+//! The component's side of `wit/`: conversions, and nothing else.
+
+use std::cell::RefCell;
+
+use self::bindings::exports::sqlarium::sandbox::{
+    command as command_export, demo as demo_export, server,
+};
+use self::bindings::sqlarium::sandbox::{mailbox, types};
+use crate::command::{self, Context, arguments::{Arguments, Shape}};
+use crate::demo;
+use crate::engine::Engine;
+use crate::host::{Host, Verdict};
+use crate::protocol::{Overheard, Session};
+use crate::settings::{Limits, Settings};
+
+/// `wit/` as Rust.
+#[expect(
+    missing_docs,
+    unsafe_code,
+    reason = "generated from wit/, which documents every item"
+)]
+pub mod bindings {
+    wit_bindgen::generate!({ path: "../wit", world: "sandbox" });
+    use super::Component;
+    export!(Component);
+}
+
+struct Component;
+
+/// The host behind the mailbox import.
+struct Mailbox;
+
+static MAILBOX: Mailbox = Mailbox;
+
+impl Host for Mailbox {
+    fn poll(&self, wait_ms: u32) -> Verdict {
+        match mailbox::poll(wait_ms) {
+            mailbox::Verdict::Proceed => Verdict::Proceed,
+            mailbox::Verdict::Cancelled => Verdict::Cancelled,
+            mailbox::Verdict::Stop(reason) => Verdict::Stop(reason),
+        }
+    }
+    fn send(&self, line: &str) {
+        mailbox::send(line);
+    }
+    fn bequeath(&self, parts: &[String]) {
+        mailbox::bequeath(parts);
+    }
+    fn keep(&self, state: &str) {
+        mailbox::keep(state);
+    }
+    fn waiting(&self, index: u32) -> Option<Vec<u8>> {
+        mailbox::waiting(index)
+    }
+    fn fuel(&self) -> u64 {
+        mailbox::fuel()
+    }
+}
+
+impl From<types::Settings> for Settings {
+    fn from(settings: types::Settings) -> Self {
+        let limits = settings.limits;
+        Self {
+            database: settings.database,
+            title: settings.title,
+            in_memory: settings.in_memory,
+            readonly: settings.readonly,
+            root: settings.root,
+            strict: settings.strict,
+            tools: settings.tools,
+            limits: Limits {
+                request_bytes: limits.request_bytes,
+                reply_bytes: limits.reply_bytes,
+                text_chars: limits.text_chars,
+                cell_chars: limits.cell_chars,
+                rows: limits.rows,
+                max_rows: limits.max_rows,
+                memory_bytes: limits.memory_bytes,
+                disk_bytes: limits.disk_bytes,
+                busy_ms: limits.busy_ms,
+            },
+        }
+    }
+}
+
+impl server::Guest for Component {
+    type Session = Client;
+
+    fn check(settings: types::Settings) -> Result<(), String> {
+        command::check(&settings.into())
+    }
+}
+
+/// A session behind the resource.
+struct Client(RefCell<Session>);
+
+impl server::GuestSession for Client {
+    fn new(settings: types::Settings, kept: String) -> Self {
+        Self(RefCell::new(Session::new(settings.into(), &kept, &MAILBOX)))
+    }
+
+    fn handle(&self, line: Vec<u8>) -> Option<String> {
+        self.0.borrow_mut().handle(&line)
+    }
+
+    fn overhear(&self, line: Vec<u8>) -> server::Overheard {
+        match self.0.borrow_mut().overhear(&line) {
+            Overheard::Later => server::Overheard::Later,
+            Overheard::Settled(answer) => server::Overheard::Settled(answer),
+            Overheard::Cancel => server::Overheard::Cancel,
+            Overheard::Withdraw(index) => server::Overheard::Withdraw(index),
+        }
+    }
+
+    fn overlong(&self) -> String {
+        self.0.borrow_mut().overlong()
+    }
+}
+
+impl command_export::Guest for Component {
+    fn catalog() -> Vec<command_export::Entry> {
+        command::catalog(&Settings::default())
+            .iter()
+            .map(entry)
+            .collect()
+    }
+
+    fn run(
+        settings: types::Settings,
+        name: String,
+        arguments: String,
+    ) -> Result<String, command_export::Failure> {
+        let settings = Settings::from(settings);
+        let refuse = |text: String| command_export::Failure {
+            text,
+            usage: true,
+            json: false,
+        };
+        let Some(command) = command::table::find(&name) else {
+            return Err(refuse(format!("There is no command {name}.")));
+        };
+        let Ok(arguments) = serde_json::from_str(&arguments) else {
+            return Err(refuse("The arguments are no JSON object.".into()));
+        };
+        // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
+        let usage = Arguments::check(command, &arguments, &settings).is_err();
+        let engine = Engine::new(&settings, &MAILBOX);
+        let mut context = Context {
+            settings,
+            engine,
+            host: &MAILBOX,
+        };
+        context.engine.pulse().begin(None);
+        let answer = command::invoke(command, &arguments, &mut context);
+        context.engine.pulse().end();
+        match answer.failure {
+            None => Ok(answer.text),
+            Some(_) => Err(command_export::Failure {
+                json: answer.object.is_some(),
+                text: answer.text,
+                usage,
+            }),
+        }
+    }
+}
+
+fn entry(entry: &command::Entry) -> command_export::Entry {
+    let command = entry.command;
+    command_export::Entry {
+        name: command.name.into(),
+        group: command.group.name().into(),
+        summary: command.summary.into(),
+        database: command.database,
+        arguments: entry
+            .arguments
+            .iter()
+            .map(|argument| {
+                let (shape, choices) = match argument.shape {
+                    Shape::Text => (command_export::Shape::Text, &[][..]),
+                    Shape::Integer { .. } => (command_export::Shape::Integer, &[][..]),
+                    Shape::Flag => (command_export::Shape::Flag, &[][..]),
+                    Shape::Json => (command_export::Shape::Json, &[][..]),
+                    Shape::Choice(choices) => (command_export::Shape::Text, choices),
+                };
+                command_export::Argument {
+                    name: argument.name.into(),
+                    summary: argument.summary.into(),
+                    shape,
+                    required: argument.required,
+                    positional: argument.positional,
+                    choices: choices.iter().map(|&choice| choice.into()).collect(),
+                }
+            })
+            .collect(),
+    }
+}
+
+impl demo_export::Guest for Component {
+    fn scenes() -> Vec<demo_export::Scene> {
+        demo::scenes()
+            .into_iter()
+            .map(|scene| demo_export::Scene {
+                caption: scene.caption.into(),
+                line: scene.line,
+            })
+            .collect()
+    }
+
+    fn tell(line: String) -> String {
+        demo::tell(&line)
+    }
+}

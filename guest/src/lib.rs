@@ -4,6 +4,7 @@
 //! - [`command`]: the command table, the only list of what can be asked.
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`render`]: results as text or as JSON.
+//! - [`demo`]: a sample shop, and a conversation with it to show.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -11,6 +12,7 @@
 //! so that its unit tests run without wasm.
 
 pub mod command;
+pub mod demo;
 pub mod engine;
 pub mod host;
 pub mod protocol;

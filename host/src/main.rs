@@ -1,2 +1,32 @@
-//! x
-fn main(){}
+//! A SQLite database behind glass, for AI agents.
+//!
+//! This is the host: it keeps the files, the clock and the budgets, and knows
+//! neither the protocol nor SQL. Both live in the component that it runs.
+//!
+//! - [`cli`]: flags and subcommands.
+//! - [`serve`], [`stdio`]: one client on standard input and output.
+//! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
+//! - [`storage`]: real files, real locks, memory files, quota, confinement.
+//! - [`budgets`]: what the owner allows, and the sentences that say so.
+//! - [`demo`], [`clients`]: for people.
+
+mod budgets;
+mod cli;
+mod clients;
+mod demo;
+mod sandbox;
+mod serve;
+mod stdio;
+mod storage;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::run(std::env::args_os()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("sqlarium: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

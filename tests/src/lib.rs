@@ -1,1 +1,53 @@
-//! x
+//! Drives the built binary from outside, as its users do.
+//!
+//! - [`Server`]: an MCP server on a pipe, every wait bounded.
+//! - [`run`]: one command line, run to its end.
+//! - [`Folder`]: a folder for one test, with a native SQLite to fill and to check its files.
+//!
+//! The binary is `$SQLARIUM_BIN`, or the one beside the test's own executable.
+
+mod folder;
+mod run;
+mod server;
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use folder::Folder;
+pub use run::{Finished, finish, run, sqlarium};
+pub use server::{Answer, Ended, Server};
+
+/// Longer than anything takes that is not stuck, on a busy machine too.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A query that never ends by itself and looks around often.
+pub const ENDLESS: &str =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+/// A query that spends many minutes in a single call of a single function, where
+/// SQLite does not look around, and takes little memory: a needle of a million
+/// characters that differs from the hay in its last one alone.
+pub const ONE_FUNCTION: &str = "SELECT instr(hex(zeroblob(1000000)), hex(zeroblob(500000)) || '1')";
+
+/// The sandboxed binary.
+///
+/// # Panics
+/// If it was not built.
+pub fn binary() -> PathBuf {
+    let path = env::var_os("SQLARIUM_BIN").map_or_else(
+        || {
+            // target/release/deps/test-0123 -> target/release/sqlarium
+            let test = env::current_exe().expect("the test's own path");
+            let release = test.ancestors().nth(2).expect("target/release");
+            release.join(format!("sqlarium{}", env::consts::EXE_SUFFIX))
+        },
+        PathBuf::from,
+    );
+    assert!(
+        path.is_file(),
+        "{} is not there: run `cargo build --release` first, or set SQLARIUM_BIN.",
+        path.display()
+    );
+    path
+}

@@ -19,6 +19,7 @@ pub mod pulse;
 pub mod statement;
 pub mod text;
 pub mod value;
+pub mod vfs;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,1 +1,30 @@
-//! protocol
+//! The Model Context Protocol: lines in, lines out.
+//!
+//! - [`jsonrpc`]: what a line says: a request, a notification, an answer, or nonsense.
+//! - [`revision`]: what each of the five revisions of the protocol asks for.
+//! - [`reply`]: the only writer of lines.
+//! - [`session`]: one client on one pipe; which message gets which answer.
+//! - [`batch`]: several messages on one line, as revision 2025-03-26 has them.
+//! - [`tools`]: `tools/list` and `tools/call`, on top of the command table.
+//! - [`overhear`]: lines that arrive while a call runs.
+//! - [`kept`]: what one instance leaves for the next.
+//!
+//! Revisions and eras are those of <https://modelcontextprotocol.io/specification/>: the four
+//! up to 2025-11-25 open with `initialize` and are called legacy here; from 2026-07-28 on
+//! every request says in its `_meta` what it needs, and is called modern. The era is decided
+//! anew for each message, since clients probe with one and go on with the other.
+
+pub mod batch;
+pub mod jsonrpc;
+pub mod kept;
+pub mod overhear;
+pub mod reply;
+pub mod revision;
+pub mod session;
+pub mod tools;
+
+#[cfg(test)]
+mod testing;
+
+pub use overhear::Overheard;
+pub use session::Session;

@@ -1,0 +1,266 @@
+//! `tools/list` and `tools/call`, on top of the command table.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::jsonrpc::{Error, INVALID_PARAMS, Id};
+use super::reply::Writer;
+use super::revision::Revision;
+use crate::command::schema::declare;
+use crate::command::status::{Failure, Status};
+use crate::command::table::Command;
+use crate::command::toolset::Toolset;
+use crate::command::{Answer, Context, invoke};
+use crate::engine::Engine;
+use crate::host::Host;
+use crate::settings::Settings;
+
+/// Hears about once a second how long a call has been running.
+pub type Notify = Box<dyn FnMut(Duration) + Send>;
+
+/// The tools of a session: the command table behind the owner's choice of tools.
+pub trait Toolbox {
+    /// The declarations, in the order of the table, with every member that any revision knows.
+    fn declarations(&self) -> Vec<Map<String, Value>>;
+    /// The command behind a tool, if it is served.
+    fn command(&self, tool: &str) -> Option<&'static str>;
+    /// The tool that is served and that a client most likely meant by a name that is not.
+    fn nearest(&self, tool: &str) -> Option<String>;
+    /// Runs a tool that is served.
+    fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        notify: Option<Notify>,
+    ) -> Answer;
+}
+
+/// The command table, with the databases that its commands work on.
+pub struct Served {
+    context: Context,
+    /// None: the owner's choice cannot be read, and then nothing is served rather than everything.
+    tools: Option<Toolset>,
+}
+
+impl Served {
+    /// The tools that the owner chose. Opens no database.
+    pub fn new(settings: Settings, host: &'static dyn Host) -> Self {
+        let tools = Toolset::parse(&settings.tools).ok();
+        let engine = Engine::new(&settings, host);
+        Self {
+            context: Context {
+                settings,
+                engine,
+                host,
+            },
+            tools,
+        }
+    }
+
+    fn find(&self, tool: &str) -> Option<&'static Command> {
+        self.tools.as_ref()?.find(tool)
+    }
+}
+
+impl Toolbox for Served {
+    fn declarations(&self) -> Vec<Map<String, Value>> {
+        let commands = self.tools.iter().flat_map(Toolset::commands);
+        commands
+            .filter_map(|command| match declare(command, &self.context.settings) {
+                Value::Object(tool) => Some(tool),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn command(&self, tool: &str) -> Option<&'static str> {
+        self.find(tool).map(|command| command.name)
+    }
+
+    fn nearest(&self, tool: &str) -> Option<String> {
+        self.tools.as_ref()?.nearest(tool)
+    }
+
+    fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        notify: Option<Notify>,
+    ) -> Answer {
+        let Some(command) = self.find(tool) else {
+            let failure = Failure::new(Status::NotFound, format!("Unknown tool: {tool}"));
+            return Answer {
+                text: failure.to_string(),
+                object: None,
+                failure: Some(failure),
+            };
+        };
+        self.context.engine.pulse().begin(notify);
+        let answer = invoke(command, arguments, &mut self.context);
+        // From here on no progress may be told.
+        self.context.engine.pulse().end();
+        answer
+    }
+}
+
+/// What `tools/list` answers.
+///
+/// # Errors
+///
+/// Any cursor: the list has one page, and no cursor was ever handed out for it.
+pub fn list(
+    tools: &dyn Toolbox,
+    revision: Revision,
+    params: &Map<String, Value>,
+) -> Result<Map<String, Value>, Error> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => {}
+        // Some clients open every list with an empty cursor.
+        Some(Value::String(cursor)) if cursor.is_empty() => {}
+        Some(_) => {
+            let why = "Invalid cursor: the tool list has one page. Ask without params.cursor.";
+            return Err(Error::new(INVALID_PARAMS, why));
+        }
+    }
+    let declared: Vec<_> = tools
+        .declarations()
+        .into_iter()
+        .map(|tool| revision.tool(tool))
+        .collect();
+    let mut result = Map::new();
+    result.insert("tools".into(), json!(declared));
+    Ok(revision.cacheable(result))
+}
+
+/// A call that can be made.
+#[derive(Debug)]
+pub struct Call {
+    /// The tool, which is served.
+    pub tool: String,
+    /// The command behind it.
+    pub command: &'static str,
+    /// The arguments, not yet looked at.
+    pub arguments: Map<String, Value>,
+}
+
+impl Call {
+    /// Reads the parameters of `tools/call`.
+    ///
+    /// # Errors
+    ///
+    /// A call without a name, of a tool that is not served, or whose arguments are no object.
+    /// Whether the arguments are right is for the command to say, in a result.
+    pub fn read(tools: &dyn Toolbox, mut params: Map<String, Value>) -> Result<Self, Error> {
+        let Some(Value::String(tool)) = params.remove("name") else {
+            let why = "tools/call needs params.name, the name of a tool, as a string.";
+            return Err(Error::new(INVALID_PARAMS, why));
+        };
+        let Some(command) = tools.command(&tool) else {
+            return Err(Error::new(INVALID_PARAMS, unknown(tools, &tool)));
+        };
+        let arguments = match params.remove("arguments") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => {
+                let why = "params.arguments must be an object with the tool's arguments by name.";
+                return Err(Error::new(INVALID_PARAMS, why));
+            }
+        };
+        Ok(Self {
+            tool,
+            command,
+            arguments,
+        })
+    }
+
+    /// Whether the answer is wanted as an object.
+    fn wants_object(&self) -> bool {
+        self.arguments.get("output").and_then(Value::as_str) == Some("json")
+    }
+
+    /// The result that the client gets if the host cuts the call off for `reason`.
+    pub fn interrupted(&self, revision: Revision, reason: &str) -> Map<String, Value> {
+        let object = self.wants_object().then(|| {
+            json!({
+                "ok": false,
+                "command": self.command,
+                "status": Status::Interrupted.name(),
+                "message": reason,
+            })
+        });
+        // The text is the bare reason in either form: the host escapes it once, and JSON in a
+        // JSON string would have to be escaped twice.
+        content(revision, reason, object, true)
+    }
+}
+
+/// The result of a call.
+pub fn result(revision: Revision, answer: Answer) -> Map<String, Value> {
+    let failed = answer.failure.is_some();
+    match answer.object {
+        // The text repeats the object for clients that do not know structured content.
+        Some(object) => content(revision, &object.to_string(), Some(object), failed),
+        None => content(revision, &answer.text, None, failed),
+    }
+}
+
+fn content(
+    revision: Revision,
+    text: &str,
+    object: Option<Value>,
+    failed: bool,
+) -> Map<String, Value> {
+    let mut result = Map::new();
+    result.insert("content".into(), json!([{"type": "text", "text": text}]));
+    if let Some(object) = object.filter(|_| revision.has_structured_content()) {
+        result.insert("structuredContent".into(), object);
+    }
+    result.insert("isError".into(), json!(failed));
+    revision.result(result)
+}
+
+fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
+    // A name can be as long as a request line; what is far longer than any tool is cut here.
+    let mut shown: String = asked.chars().take(80).collect();
+    if shown.len() < asked.len() {
+        shown.push('…');
+    }
+    match tools.nearest(&shown) {
+        Some(name) => format!("Unknown tool: {shown}. Did you mean {name}?"),
+        None => format!("Unknown tool: {shown}"),
+    }
+}
+
+/// What tells the client that a call goes on, for a client that gave a progress token.
+pub fn progress(host: &'static dyn Host, writer: Writer, revision: Revision, token: Id) -> Notify {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Progress<'a> {
+        progress_token: &'a Id,
+        progress: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    }
+    let mut last = 0.0;
+    Box::new(move |elapsed| {
+        // Tenths of a second are enough, and the value has to increase every time.
+        let seconds = (elapsed.as_secs_f64() * 10.0).round() / 10.0;
+        if seconds <= last {
+            return;
+        }
+        last = seconds;
+        let message = revision
+            .has_progress_message()
+            .then(|| format!("running for {seconds} s"));
+        let params = Progress {
+            progress_token: &token,
+            progress: seconds,
+            message,
+        };
+        if let Some(line) = writer.notice("notifications/progress", &params) {
+            host.send(&line);
+        }
+    })
+}

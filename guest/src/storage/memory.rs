@@ -1,0 +1,264 @@
+//! Files in memory that fail on demand, for unit tests.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{
+    Device, ErrorCode, File, LockLevel, OpenOptions, Result, Role, ShmAction, Storage, SyncMode,
+};
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Opening it.
+    Open,
+    /// Reading.
+    Read,
+    /// Writing or cutting.
+    Write,
+    /// Syncing.
+    Sync,
+    /// Measuring.
+    Size,
+    /// Taking a lock.
+    Lock,
+    /// Removing it.
+    Delete,
+    /// Looking for it.
+    Exists,
+}
+
+/// Which deeds fail, and how.
+#[derive(Debug)]
+struct Fault {
+    deed: Deed,
+    /// How many succeed before that; negative: it has begun.
+    after: AtomicI64,
+    error: ErrorCode,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: Mutex<BTreeMap<String, Bytes>>,
+    fault: Mutex<Option<Fault>>,
+    opened: Mutex<Vec<(String, Role, OpenOptions)>>,
+    open: AtomicUsize,
+    read_only: bool,
+}
+
+/// Named files, shared by all clones.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    state: Arc<State>,
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no test panics while it holds this")
+}
+
+impl Memory {
+    /// A copy as it would be found after a crash now; read-only if asked for.
+    pub fn after_crash(&self, read_only: bool) -> Self {
+        let files = guard(&self.state.files);
+        let copy = |bytes: &Bytes| Arc::new(Mutex::new(guard(bytes).clone()));
+        let files = files
+            .iter()
+            .map(|(name, bytes)| (name.clone(), copy(bytes)))
+            .collect();
+        Self {
+            state: Arc::new(State {
+                files: Mutex::new(files),
+                read_only,
+                ..State::default()
+            }),
+        }
+    }
+
+    /// Lets every `deed` after the next `after` fail with `error`.
+    pub fn fail(&self, deed: Deed, after: i64, error: ErrorCode) {
+        *guard(&self.state.fault) = Some(Fault {
+            deed,
+            after: AtomicI64::new(after),
+            error,
+        });
+    }
+
+    /// No more failures; answers whether there were any.
+    pub fn heal(&self) -> bool {
+        guard(&self.state.fault)
+            .take()
+            .is_some_and(|fault| fault.after.into_inner() < 0)
+    }
+
+    /// The size of a file, if it is there.
+    pub fn size_of(&self, name: &str) -> Option<usize> {
+        guard(&self.state.files)
+            .get(name)
+            .map(|bytes| guard(bytes).len())
+    }
+
+    /// Everything that was opened so far.
+    pub fn opened(&self) -> Vec<(String, Role, OpenOptions)> {
+        guard(&self.state.opened).clone()
+    }
+
+    /// How many files are open.
+    pub fn open_files(&self) -> usize {
+        self.state.open.load(Ordering::SeqCst)
+    }
+}
+
+impl State {
+    fn attempt(&self, deed: Deed) -> Result<()> {
+        match &*guard(&self.fault) {
+            Some(fault)
+                if fault.deed == deed && fault.after.fetch_sub(1, Ordering::SeqCst) <= 0 =>
+            {
+                Err(fault.error)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Storage for Memory {
+    fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>> {
+        self.state.attempt(Deed::Open)?;
+        if name.contains("..") {
+            return Err(ErrorCode::Denied);
+        }
+        guard(&self.state.opened).push((name.to_owned(), role, options));
+        let mut files = guard(&self.state.files);
+        let bytes = match files.get(name) {
+            _ if name.is_empty() => Bytes::default(),
+            Some(bytes) => bytes.clone(),
+            None if options.create && !self.state.read_only => {
+                files.entry(name.to_owned()).or_default().clone()
+            }
+            // As the host does for a reader of a log that is not there.
+            None if role == Role::Wal => Bytes::default(),
+            None => return Err(ErrorCode::NotFound),
+        };
+        self.state.open.fetch_add(1, Ordering::SeqCst);
+        let read_only = !name.is_empty() && (self.state.read_only || !options.read_write);
+        Ok(Box::new(MemoryFile {
+            bytes,
+            state: self.state.clone(),
+            read_only,
+        }))
+    }
+
+    fn delete(&self, name: &str, _durable: bool) -> Result<()> {
+        self.state.attempt(Deed::Delete)?;
+        if self.state.read_only {
+            return Err(ErrorCode::ReadOnly);
+        }
+        guard(&self.state.files)
+            .remove(name)
+            .map(drop)
+            .ok_or(ErrorCode::NotFound)
+    }
+
+    fn exists(&self, name: &str, _writable: bool) -> Result<bool> {
+        self.state.attempt(Deed::Exists)?;
+        Ok(self.size_of(name).is_some_and(|size| size > 0))
+    }
+}
+
+struct MemoryFile {
+    bytes: Bytes,
+    state: Arc<State>,
+    read_only: bool,
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        self.state.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl MemoryFile {
+    fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.state.attempt(Deed::Write)?;
+        if self.read_only {
+            return Err(ErrorCode::ReadOnly);
+        }
+        change(&mut guard(&self.bytes));
+        Ok(())
+    }
+}
+
+impl File for MemoryFile {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        self.state.attempt(Deed::Read)?;
+        let bytes = guard(&self.bytes);
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let there = rest.len().min(buffer.len());
+        buffer[..there].copy_from_slice(&rest[..there]);
+        Ok(there)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
+        self.change(|bytes| {
+            let (from, to) = (offset as usize, offset as usize + data.len());
+            if bytes.len() < to {
+                bytes.resize(to, 0);
+            }
+            bytes[from..to].copy_from_slice(data);
+        })
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        self.change(|bytes| bytes.resize(size as usize, 0))
+    }
+
+    fn sync(&mut self, _mode: SyncMode) -> Result<()> {
+        self.state.attempt(Deed::Sync)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.state.attempt(Deed::Size)?;
+        Ok(guard(&self.bytes).len() as u64)
+    }
+
+    fn lock(&mut self, _level: LockLevel) -> Result<()> {
+        self.state.attempt(Deed::Lock)
+    }
+
+    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_reserved(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn device(&mut self) -> Device {
+        Device {
+            sector_size: 4096,
+            characteristics: 0,
+            shared_memory: false,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn shm_map(&mut self, _region: u32, _window: &mut [u8], _extend: bool) -> Result<bool> {
+        Err(ErrorCode::NoSharedMemory)
+    }
+
+    fn shm_lock(&mut self, _slot: u32, _count: u32, _action: ShmAction) -> Result<()> {
+        Err(ErrorCode::NoSharedMemory)
+    }
+
+    fn shm_barrier(&mut self) {}
+
+    fn shm_unmap(&mut self, _delete: bool) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! The storage that the host provides (`wit/storage.wit`).
+
+use super::{
+    Device, ErrorCode, File, LockLevel, OpenOptions, Result, Role, ShmAction, Storage, SyncMode,
+};
+use crate::component::bindings::sqlarium::sandbox::storage as wit;
+
+/// The host's files.
+#[derive(Debug)]
+pub struct Imported;
+
+impl Storage for Imported {
+    fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>> {
+        let role = match role {
+            Role::MainDatabase => wit::Role::MainDatabase,
+            Role::MainJournal => wit::Role::MainJournal,
+            Role::Wal => wit::Role::Wal,
+            Role::SuperJournal => wit::Role::SuperJournal,
+            Role::Temporary => wit::Role::Temporary,
+        };
+        let flags = [
+            (options.read_write, wit::OpenOptions::READ_WRITE),
+            (options.create, wit::OpenOptions::CREATE),
+            (options.exclusive, wit::OpenOptions::EXCLUSIVE),
+            (options.delete_on_close, wit::OpenOptions::DELETE_ON_CLOSE),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter(|(on, _)| *on)
+            .fold(wit::OpenOptions::empty(), |all, (_, flag)| all | flag);
+        let file = wit::open(name, role, flags)?;
+        let read_only = file.is_read_only();
+        Ok(Box::new(ImportedFile { file, read_only }))
+    }
+
+    fn delete(&self, name: &str, durable: bool) -> Result<()> {
+        Ok(wit::delete(name, durable)?)
+    }
+
+    fn exists(&self, name: &str, writable: bool) -> Result<bool> {
+        Ok(wit::exists(name, writable)?)
+    }
+}
+
+struct ImportedFile {
+    file: wit::File,
+    read_only: bool,
+}
+
+impl File for ImportedFile {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let length = u32::try_from(buffer.len()).map_err(|_| ErrorCode::Invalid)?;
+        let data = self.file.read(offset, length)?;
+        buffer
+            .get_mut(..data.len())
+            .ok_or(ErrorCode::Io)?
+            .copy_from_slice(&data);
+        Ok(data.len())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
+        Ok(self.file.write(offset, data)?)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        Ok(self.file.truncate(size)?)
+    }
+
+    fn sync(&mut self, mode: SyncMode) -> Result<()> {
+        Ok(self.file.sync(match mode {
+            SyncMode::Normal => wit::SyncMode::Normal,
+            SyncMode::Full => wit::SyncMode::Full,
+            SyncMode::DataOnly => wit::SyncMode::DataOnly,
+        })?)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        Ok(self.file.size()?)
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        Ok(self.file.lock(level.into())?)
+    }
+
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        Ok(self.file.unlock(level.into())?)
+    }
+
+    fn check_reserved(&mut self) -> Result<bool> {
+        Ok(self.file.check_reserved()?)
+    }
+
+    fn device(&mut self) -> Device {
+        let device = self.file.device();
+        Device {
+            sector_size: device.sector_size,
+            characteristics: device.characteristics,
+            shared_memory: device.shared_memory,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> Result<bool> {
+        Ok(self.file.shm_map(region, window, extend)?)
+    }
+
+    fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()> {
+        let action = match action {
+            ShmAction::LockShared => wit::ShmAction::LockShared,
+            ShmAction::LockExclusive => wit::ShmAction::LockExclusive,
+            ShmAction::UnlockShared => wit::ShmAction::UnlockShared,
+            ShmAction::UnlockExclusive => wit::ShmAction::UnlockExclusive,
+        };
+        Ok(self.file.shm_lock(slot, count, action)?)
+    }
+
+    fn shm_barrier(&mut self) {
+        self.file.shm_barrier();
+    }
+
+    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        Ok(self.file.shm_unmap(delete)?)
+    }
+}
+
+impl From<LockLevel> for wit::LockLevel {
+    fn from(level: LockLevel) -> Self {
+        match level {
+            LockLevel::None => Self::None,
+            LockLevel::Shared => Self::Shared,
+            LockLevel::Reserved => Self::Reserved,
+            LockLevel::Pending => Self::Pending,
+            LockLevel::Exclusive => Self::Exclusive,
+        }
+    }
+}
+
+impl From<wit::ErrorCode> for ErrorCode {
+    fn from(code: wit::ErrorCode) -> Self {
+        match code {
+            wit::ErrorCode::Busy => Self::Busy,
+            wit::ErrorCode::Full => Self::Full,
+            wit::ErrorCode::NotFound => Self::NotFound,
+            wit::ErrorCode::Denied => Self::Denied,
+            wit::ErrorCode::ReadOnly => Self::ReadOnly,
+            wit::ErrorCode::CannotInit => Self::CannotInit,
+            wit::ErrorCode::NoSharedMemory => Self::NoSharedMemory,
+            wit::ErrorCode::Invalid => Self::Invalid,
+            wit::ErrorCode::Io => Self::Io,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Plays the guest's demonstration against a real session.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::sandbox::instance::{Outcome, Vessel};
+
+/// The time budget of a call in the demonstration, short so that its refusal is soon seen.
+pub const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Prints what an agent sends and what it gets.
+pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
+    let scenes = done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings.sqlarium_sandbox_demo().call_scenes(store).await
+        },
+    ))?;
+    for scene in scenes {
+        println!("# {}\n", scene.caption);
+        println!("{}\n", tell(vessel, &scene.line)?);
+        let reply = match vessel.handle(scene.line.as_bytes(), |_, _| {}) {
+            Outcome::Done(reply) => reply,
+            Outcome::Cut { last_words, .. } => last_words,
+        };
+        if let Some(reply) = reply {
+            println!("{}\n", tell(vessel, &reply)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(vessel: &mut Vessel, line: &str) -> Result<String> {
+    done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings
+                .sqlarium_sandbox_demo()
+                .call_tell(store, line)
+                .await
+        },
+    ))
+}
+
+fn done<T>(outcome: Outcome<T>) -> Result<T> {
+    match outcome {
+        Outcome::Done(value) => Ok(value),
+        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
+    }
+}

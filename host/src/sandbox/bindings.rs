@@ -1,0 +1,19 @@
+//! `wit/` as Rust types and traits.
+
+wasmtime::component::bindgen!({
+    path: "../wit",
+    world: "sandbox",
+    imports: {
+        "sqlarium:sandbox/mailbox.poll": async | trappable,
+        "sqlarium:sandbox/mailbox.send": async | trappable,
+        default: trappable,
+    },
+    exports: { default: async },
+    additional_derives: [PartialEq, PartialOrd],
+    with: {
+        "sqlarium:sandbox/storage.file": crate::storage::File,
+    },
+});
+
+pub use self::exports::sqlarium::sandbox::{command, server};
+pub use self::sqlarium::sandbox::{mailbox, storage, types};

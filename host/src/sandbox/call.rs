@@ -1,0 +1,83 @@
+//! Runs a call under its budgets, and cuts it off if need be.
+//!
+//! Two lines of defence. The guest is told to stop through `mailbox.poll` and
+//! ends the call in good order, its session intact. If it does not, because it
+//! is deep inside one opcode or hostile, its future is dropped in mid-flight
+//! and its store with it.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use wasmtime::Trap;
+
+use super::control::{Control, Stop};
+use crate::budgets::Budgets;
+
+/// How long a guest that was told to stop may take to do so.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// How often the supervisor looks in while the guest waits for something.
+const LONGEST_NAP: Duration = Duration::from_millis(20);
+
+/// A call that came to no good end. Its store is of no use any more.
+#[derive(Debug)]
+pub struct Cut {
+    /// What wasmtime said, for the host's log; none if the supervisor did it.
+    pub trap: Option<wasmtime::Error>,
+}
+
+/// Drives `call` to its end. `look` is the supervisor's chance to serve the
+/// client meanwhile; it returns within the time it is given, sooner if it likes.
+pub fn supervise<T>(
+    call: impl Future<Output = wasmtime::Result<T>>,
+    control: &Control,
+    budgets: &Budgets,
+    mut look: impl FnMut(Duration),
+) -> Result<T, Cut> {
+    let deadline = Instant::now() + budgets.timeout;
+    let mut told_at = None;
+    let mut context = Context::from_waker(Waker::noop());
+    let mut call = pin!(call);
+    loop {
+        match call.as_mut().poll(&mut context) {
+            Poll::Ready(Ok(answer)) => return Ok(answer),
+            Poll::Ready(Err(trap)) => return Err(Cut { trap: Some(trap) }),
+            Poll::Pending => {}
+        }
+        look(
+            control
+                .nap()
+                .map_or(Duration::ZERO, |nap| nap.min(LONGEST_NAP)),
+        );
+        if Instant::now() >= deadline {
+            control.stop(Stop::Because(budgets.out_of_time()));
+        }
+        if control.stopped().is_some() {
+            let told_at = *told_at.get_or_insert_with(Instant::now);
+            if told_at.elapsed() > GRACE {
+                return Err(Cut { trap: None });
+            }
+        }
+    }
+}
+
+impl Cut {
+    /// The sentence for the client; none if it took the call back.
+    pub fn reason(&self, control: &Control, budgets: &Budgets, starved: bool) -> Option<String> {
+        match control.stopped() {
+            Some(Stop::Cancelled) => return None,
+            Some(Stop::Because(reason)) => return Some(reason),
+            None => {}
+        }
+        let trap = self
+            .trap
+            .as_ref()
+            .and_then(|trap| trap.downcast_ref::<Trap>());
+        Some(match trap {
+            Some(Trap::OutOfFuel) => budgets.out_of_fuel(),
+            _ if starved => budgets.out_of_memory(),
+            _ => budgets.fault(),
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! What the guest may ask for: files by name, and the mailbox.
+//!
+//! Every argument is hostile. A refusal that SQLite can act on is an error
+//! code; what only a broken or hostile guest does is a trap, which ends the call.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use wasmtime::component::{Linker, Resource, WasmList};
+use wasmtime::{Result, StoreContextMut, bail};
+
+use super::State;
+use super::bindings::mailbox::{self, Verdict};
+use super::bindings::storage::{
+    self, Device, ErrorCode, LockLevel, OpenOptions, Role, ShmAction, SyncMode,
+};
+use super::control::{Control, KEPT_BYTES, Stop};
+use crate::storage::{self as files, File, Window};
+
+/// Lines that may wait to be passed on to the client.
+const MAX_UNSENT: usize = 64;
+
+/// The longest wait that one `poll` grants.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+impl State {
+    fn file(&mut self, file: &Resource<File>) -> Result<&mut File> {
+        Ok(self.table.get_mut(file)?)
+    }
+}
+
+impl storage::Host for State {
+    fn open(
+        &mut self,
+        name: String,
+        role: Role,
+        options: OpenOptions,
+    ) -> Result<Result<Resource<File>, ErrorCode>> {
+        let Some(storage) = &self.storage else {
+            return Ok(Err(ErrorCode::Denied));
+        };
+        let options = files::OpenOptions {
+            read_write: options.contains(OpenOptions::READ_WRITE),
+            create: options.contains(OpenOptions::CREATE),
+            exclusive: options.contains(OpenOptions::EXCLUSIVE),
+            delete_on_close: options.contains(OpenOptions::DELETE_ON_CLOSE),
+        };
+        Ok(match storage.open(&name, role, options) {
+            Ok(file) => Ok(self.table.push(file)?),
+            Err(code) => Err(code),
+        })
+    }
+
+    fn delete(&mut self, name: String, durable: bool) -> Result<Result<(), ErrorCode>> {
+        let Some(storage) = &self.storage else {
+            return Ok(Err(ErrorCode::Denied));
+        };
+        Ok(storage.delete(&name, durable))
+    }
+
+    fn exists(&mut self, name: String, writable: bool) -> Result<Result<bool, ErrorCode>> {
+        let Some(storage) = &self.storage else {
+            return Ok(Err(ErrorCode::Denied));
+        };
+        Ok(storage.exists(&name, writable))
+    }
+}
+
+impl storage::HostFile for State {
+    fn read(
+        &mut self,
+        file: Resource<File>,
+        offset: u64,
+        length: u32,
+    ) -> Result<Result<Vec<u8>, ErrorCode>> {
+        Ok(self.file(&file)?.read(offset, length))
+    }
+
+    fn write(
+        &mut self,
+        file: Resource<File>,
+        offset: u64,
+        data: Vec<u8>,
+    ) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.write(offset, &data))
+    }
+
+    fn truncate(&mut self, file: Resource<File>, size: u64) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.truncate(size))
+    }
+
+    fn sync(&mut self, file: Resource<File>, mode: SyncMode) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.sync(mode))
+    }
+
+    fn size(&mut self, file: Resource<File>) -> Result<Result<u64, ErrorCode>> {
+        Ok(self.file(&file)?.size())
+    }
+
+    fn lock(&mut self, file: Resource<File>, level: LockLevel) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.lock(level))
+    }
+
+    fn unlock(&mut self, file: Resource<File>, level: LockLevel) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.unlock(level))
+    }
+
+    fn check_reserved(&mut self, file: Resource<File>) -> Result<Result<bool, ErrorCode>> {
+        Ok(self.file(&file)?.check_reserved())
+    }
+
+    fn device(&mut self, file: Resource<File>) -> Result<Device> {
+        Ok(self.file(&file)?.device())
+    }
+
+    fn is_read_only(&mut self, file: Resource<File>) -> Result<bool> {
+        Ok(self.file(&file)?.is_read_only())
+    }
+
+    fn shm_map(
+        &mut self,
+        _file: Resource<File>,
+        _region: u32,
+        _window: Vec<u8>,
+        _extend: bool,
+    ) -> Result<Result<bool, ErrorCode>> {
+        bail!("shm-map takes its window by address; see add_to_linker")
+    }
+
+    fn shm_lock(
+        &mut self,
+        file: Resource<File>,
+        slot: u32,
+        count: u32,
+        action: ShmAction,
+    ) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.shm_lock(slot, count, action))
+    }
+
+    fn shm_barrier(&mut self, file: Resource<File>) -> Result<()> {
+        self.file(&file)?.shm_barrier();
+        Ok(())
+    }
+
+    fn shm_unmap(&mut self, file: Resource<File>, delete: bool) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.shm_unmap(delete))
+    }
+
+    fn drop(&mut self, file: Resource<File>) -> Result<()> {
+        let mut file = self.table.delete(file)?;
+        // The guest's memory is still there, and must not keep a window that nothing guards.
+        let _ = file.shm_unmap(false);
+        Ok(())
+    }
+}
+
+/// Replaces the imports that need more than the state: the store's fuel, or
+/// guest memory by address rather than a copy of it.
+pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+    linker.allow_shadowing(true);
+    let mut storage = linker.instance("sqlarium:sandbox/storage@0.1.0")?;
+    #[expect(unsafe_code, reason = "the window is an address")]
+    storage.func_wrap(
+        "[method]file.shm-map",
+        |mut store: StoreContextMut<'_, State>,
+         (file, region, window, extend): (Resource<File>, u32, WasmList<u8>, bool)| {
+            let buffer = window.as_le_slice(&store);
+            // SAFETY: the buffer lies in the linear memory of the guest that makes this call
+            // and so does not run; memories are never moved (4 GiB are reserved), and the
+            // handle's `shm_` methods are only called by the same guest.
+            let window = unsafe { Window::new(buffer.as_ptr().cast_mut(), buffer.len()) };
+            let file = store.data_mut().file(&file)?;
+            Ok((window.and_then(|window| file.shm_map(region, window, extend)),))
+        },
+    )?;
+    let mut mailbox = linker.instance("sqlarium:sandbox/mailbox@0.1.0")?;
+    mailbox.func_wrap("fuel", |store: StoreContextMut<'_, State>, (): ()| {
+        let left = store.get_fuel()?;
+        Ok((store.data().control.fuel_used(left),))
+    })?;
+    mailbox.func_wrap_async(
+        "poll",
+        |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
+            {
+                // The future must not hold the store, so what it needs is looked up first.
+                let State {
+                    control, budgets, ..
+                } = store.data();
+                // What is left has to do for ending in good order.
+                let left = store.get_fuel();
+                if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
+                    control.stop(Stop::Because(budgets.out_of_fuel()));
+                }
+                let control = control.clone();
+                Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
+            }
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+async fn poll(control: &Control, wait_ms: u32) -> Verdict {
+    let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
+    let until = (!wait.is_zero()).then(|| Instant::now() + wait);
+    loop {
+        match control.stopped() {
+            Some(Stop::Cancelled) => return Verdict::Cancelled,
+            Some(Stop::Because(reason)) => return Verdict::Stop(reason),
+            None => {}
+        }
+        match until {
+            Some(until) if Instant::now() < until => {
+                control.wait_until(Some(until));
+                give_way().await;
+                control.wait_until(None);
+            }
+            _ => return Verdict::Proceed,
+        }
+    }
+}
+
+impl mailbox::Host for State {
+    async fn poll(&mut self, _wait_ms: u32) -> Result<Verdict> {
+        bail!("poll needs the store; see add_to_linker")
+    }
+
+    async fn send(&mut self, line: String) -> Result<()> {
+        if line.len() as u64 >= self.budgets.reply || line.contains('\n') {
+            bail!("the guest sent a line that is too long or not one line");
+        }
+        if self.control.send(line) > MAX_UNSENT {
+            bail!("the guest sends faster than its lines can be passed on");
+        }
+        // The supervisor passes it on before the next one can be made.
+        give_way().await;
+        Ok(())
+    }
+
+    fn bequeath(&mut self, parts: Vec<String>) -> Result<()> {
+        if parts.iter().map(String::len).sum::<usize>() as u64 >= self.budgets.reply {
+            bail!("the guest's last words are longer than a reply may be");
+        }
+        if !self.overhears {
+            self.control.set_last_words(parts);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, state: String) -> Result<()> {
+        if state.len() > KEPT_BYTES {
+            bail!("the guest wants to keep more than {KEPT_BYTES} bytes");
+        }
+        if !self.overhears {
+            self.control.keep(state);
+        }
+        Ok(())
+    }
+
+    fn waiting(&mut self, index: u32) -> Result<Option<Vec<u8>>> {
+        Ok(self.control.waiting(index as usize))
+    }
+
+    fn fuel(&mut self) -> Result<u64> {
+        bail!("fuel needs the store; see add_to_linker")
+    }
+}
+
+/// Lets the supervisor look in once.
+async fn give_way() {
+    let mut waited = false;
+    pin!(poll_fn(move |_| {
+        if std::mem::replace(&mut waited, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }))
+    .await;
+}

@@ -1,0 +1,265 @@
+//! One instance of the guest, and the files that outlive it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::Store;
+use wasmtime::component::ResourceAny;
+
+use super::bindings::Sandbox as Bindings;
+use super::bindings::server::Overheard;
+use super::bindings::types::Settings;
+use super::call::{Cut, supervise};
+use super::control::Control;
+use super::{Sandbox, State};
+use crate::budgets::Budgets;
+use crate::storage::Storage;
+
+/// Fuel for judging one overheard line: some tens of milliseconds.
+const OVERHEAR_FUEL: u64 = 1_000_000_000;
+
+/// Everything that outlives an instance.
+pub struct Vessel {
+    sandbox: Sandbox,
+    settings: Settings,
+    budgets: Budgets,
+    control: Arc<Control>,
+    /// Taken while an instance holds it.
+    storage: Option<Storage>,
+    live: Option<Live>,
+}
+
+/// An instance at work.
+pub struct Live {
+    store: Store<State>,
+    bindings: Bindings,
+    session: Option<ResourceAny>,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub enum Outcome<T> {
+    /// It ended by itself.
+    Done(T),
+    /// It was cut off, for this reason; none if the client took it back. The
+    /// last words are what to tell the client, if anything.
+    Cut {
+        /// The sentence.
+        reason: Option<String>,
+        /// The line for the client.
+        last_words: Option<String>,
+    },
+}
+
+impl Vessel {
+    /// Nothing is instantiated until the first call.
+    pub fn new(sandbox: Sandbox, settings: Settings, budgets: Budgets, storage: Storage) -> Self {
+        let control = Arc::new(Control::default());
+        Self {
+            sandbox,
+            settings,
+            budgets,
+            control,
+            storage: Some(storage),
+            live: None,
+        }
+    }
+
+    /// What calls and their supervisor share.
+    pub fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// The budgets in force.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// Hands one line to the session.
+    pub fn handle(
+        &mut self,
+        line: &[u8],
+        look: impl FnMut(&Overhearing<'_>, Duration),
+    ) -> Outcome<Option<String>> {
+        self.run(look, async |live, settings, kept| {
+            let session = live.session(settings, kept).await?;
+            let server = live.bindings.sqlarium_sandbox_server();
+            server
+                .session()
+                .call_handle(&mut live.store, session, line)
+                .await
+        })
+    }
+
+    /// The reply to a line that was too long to hand over.
+    pub fn overlong(&mut self) -> Outcome<String> {
+        self.run(
+            |_, _| {},
+            async |live, settings, kept| {
+                let session = live.session(settings, kept).await?;
+                let server = live.bindings.sqlarium_sandbox_server();
+                server
+                    .session()
+                    .call_overlong(&mut live.store, session)
+                    .await
+            },
+        )
+    }
+
+    /// Whether the settings can be served; if not, the guest's sentence.
+    pub fn check(&mut self) -> Outcome<Result<(), String>> {
+        self.run(
+            |_, _| {},
+            async |live, settings, _| {
+                let server = live.bindings.sqlarium_sandbox_server();
+                server.call_check(&mut live.store, settings).await
+            },
+        )
+    }
+
+    /// Lets the session close its databases.
+    pub fn close(&mut self) {
+        if self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.session.is_some())
+        {
+            self.run(
+                |_, _| {},
+                async |live, _, _| match live.session.take() {
+                    Some(session) => session.resource_drop_async(&mut live.store).await,
+                    None => Ok(()),
+                },
+            );
+        }
+        self.drop_instance();
+    }
+
+    /// Runs `call` on the instance, making one if there is none.
+    pub fn run<T>(
+        &mut self,
+        mut look: impl FnMut(&Overhearing<'_>, Duration),
+        call: impl AsyncFnOnce(&mut Live, &Settings, &str) -> wasmtime::Result<T>,
+    ) -> Outcome<T> {
+        self.control.begin(self.budgets.fuel);
+        let kept = self.control.kept();
+        let Self {
+            sandbox,
+            settings,
+            budgets,
+            control,
+            storage,
+            live,
+        } = self;
+        let overhearing = Overhearing {
+            sandbox,
+            settings,
+            budgets,
+            control,
+        };
+        let work = async {
+            if live.is_none() {
+                let state = State::new(storage.take(), control.clone(), budgets.clone());
+                let mut store = sandbox.store(state, budgets.fuel)?;
+                let bindings = match sandbox.pre.instantiate_async(&mut store).await {
+                    Ok(bindings) => bindings,
+                    Err(error) => {
+                        *storage = store.into_data().storage;
+                        return Err(error);
+                    }
+                };
+                *live = Some(Live {
+                    store,
+                    bindings,
+                    session: None,
+                });
+            }
+            let live = live.as_mut().expect("just made");
+            live.store.set_fuel(budgets.fuel)?;
+            live.store.data_mut().memory.refused = false;
+            call(live, settings, &kept).await
+        };
+        match supervise(work, control, budgets, |time| look(&overhearing, time)) {
+            Ok(answer) => Outcome::Done(answer),
+            Err(cut) => self.cut(&cut),
+        }
+    }
+
+    fn cut<T>(&mut self, cut: &Cut) -> Outcome<T> {
+        let starved = self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.store.data().memory.refused);
+        self.drop_instance();
+        let reason = cut.reason(&self.control, &self.budgets, starved);
+        if let Some(trap) = &cut.trap {
+            eprintln!("sqlarium: the sandbox was cut off: {trap:#}");
+        }
+        let last_words = reason
+            .as_ref()
+            .and_then(|reason| self.control.last_words(reason));
+        Outcome::Cut { reason, last_words }
+    }
+
+    /// Drops the guest's memory, then the handles it held, and keeps the files.
+    fn drop_instance(&mut self) {
+        if let Some(live) = self.live.take() {
+            self.storage = live.store.into_data().storage;
+        }
+    }
+}
+
+impl Live {
+    /// The guest's exports, and the store to call them with.
+    pub fn exports(&mut self) -> (&Bindings, &mut Store<State>) {
+        (&self.bindings, &mut self.store)
+    }
+
+    async fn session(&mut self, settings: &Settings, kept: &str) -> wasmtime::Result<ResourceAny> {
+        if let Some(session) = self.session {
+            return Ok(session);
+        }
+        let server = self.bindings.sqlarium_sandbox_server();
+        let session = server
+            .session()
+            .call_constructor(&mut self.store, settings, kept)
+            .await?;
+        self.session = Some(session);
+        Ok(session)
+    }
+}
+
+/// Judges lines that arrive while the instance is at work.
+pub struct Overhearing<'a> {
+    sandbox: &'a Sandbox,
+    settings: &'a Settings,
+    budgets: &'a Budgets,
+    control: &'a Arc<Control>,
+}
+
+impl Overhearing<'_> {
+    /// Asks an instance made for this one line, so that neither a busy guest
+    /// nor an earlier line can be in the way.
+    pub fn judge(&self, line: &[u8]) -> Overheard {
+        let state = State::overhearing(self.control.clone(), self.budgets.clone());
+        let work = async {
+            let mut store = self.sandbox.store(state, OVERHEAR_FUEL)?;
+            let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
+            let session = bindings.sqlarium_sandbox_server().session();
+            let this = session
+                .call_constructor(&mut store, self.settings, &self.control.kept())
+                .await?;
+            session.call_overhear(&mut store, this, line).await
+        };
+        // It has a control of its own: what the busy call is told is not for this one.
+        match supervise(work, &Control::default(), self.budgets, |_| {}) {
+            Ok(overheard) => overheard,
+            Err(cut) => {
+                if let Some(trap) = cut.trap {
+                    eprintln!("sqlarium: a line could not be overheard: {trap:#}");
+                }
+                Overheard::Later
+            }
+        }
+    }
+}

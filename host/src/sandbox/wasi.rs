@@ -1,0 +1,205 @@
+//! The sliver of WASI 0.2 that the guest gets: clocks, randomness, an empty
+//! environment, and a standard error that ends up in the host's log. Not the
+//! wasmtime-wasi crate: what is not linked cannot be reached.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{
+    Component, ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType, WasmList,
+};
+use wasmtime::{Result, StoreContextMut, bail};
+
+use super::State;
+
+/// Random bytes that one call may ask for.
+const MAX_RANDOM: u64 = 64 << 10;
+
+/// What the guest may write to standard error in its lifetime, in bytes; the rest is dropped.
+const MAX_STDERR: usize = 64 << 10;
+
+/// What a write to standard error may carry at once, in bytes.
+const STDERR_CHUNK: u64 = 4096;
+
+/// `wasi:clocks/wall-clock.datetime`
+#[derive(ComponentType, Lift, Lower)]
+#[component(record)]
+struct Datetime {
+    seconds: u64,
+    nanoseconds: u32,
+}
+
+/// `wasi:io/streams.stream-error`
+#[derive(ComponentType, Lift, Lower)]
+#[component(variant)]
+enum StreamError {
+    #[component(name = "last-operation-failed")]
+    LastOperationFailed(Resource<IoError>),
+    #[component(name = "closed")]
+    Closed,
+}
+
+/// `wasi:io/error.error`, of which there are none.
+struct IoError;
+/// `wasi:io/streams.output-stream`: standard error, the only one.
+struct Stderr;
+
+/// Defines those of the component's WASI imports that do something.
+pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Result<()> {
+    let engine = linker.engine().clone();
+    for (name, item) in component.component_type().imports(&engine) {
+        let ComponentItem::ComponentInstance(instance) = item.ty else {
+            continue;
+        };
+        let Some((interface, _version)) = name.split_once('@') else {
+            continue;
+        };
+        if !interface.starts_with("wasi:") {
+            continue;
+        }
+        let mut to = linker.instance(name)?;
+        // Types first: every interface that uses one names it again, and all have to agree.
+        for (name, item) in instance.exports(&engine) {
+            if matches!(item.ty, ComponentItem::Resource(_)) {
+                match name {
+                    "error" => to.resource(name, ResourceType::host::<IoError>(), |_, _| Ok(()))?,
+                    "output-stream" => output_stream(&mut to)?,
+                    _ => {}
+                }
+            }
+        }
+        match interface {
+            "wasi:clocks/monotonic-clock" => monotonic_clock(to)?,
+            "wasi:clocks/wall-clock" => wall_clock(to)?,
+            "wasi:random/random" => random(to)?,
+            "wasi:random/insecure-seed" => insecure_seed(to)?,
+            "wasi:cli/environment" => environment(to)?,
+            "wasi:cli/stderr" => stderr(to)?,
+            "wasi:io/streams" => streams(to)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    let start = Instant::now();
+    to.func_wrap("now", move |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
+    })?;
+    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((1u64,))
+    })
+}
+
+fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap("now", |_: StoreContextMut<'_, State>, (): ()| {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok((Datetime {
+            seconds: now.as_secs(),
+            nanoseconds: now.subsec_nanos(),
+        },))
+    })?;
+    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((Datetime {
+            seconds: 0,
+            nanoseconds: 1,
+        },))
+    })
+}
+
+fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "get-random-bytes",
+        |_: StoreContextMut<'_, State>, (length,): (u64,)| {
+            if length > MAX_RANDOM {
+                bail!("the guest wants {length} random bytes at once");
+            }
+            let mut bytes = vec![0; usize::try_from(length)?];
+            getrandom::fill(&mut bytes)?;
+            Ok((bytes,))
+        },
+    )?;
+    to.func_wrap("get-random-u64", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((getrandom::u64()?,))
+    })
+}
+
+fn insecure_seed(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap("insecure-seed", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok(((getrandom::u64()?, getrandom::u64()?),))
+    })
+}
+
+fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "get-environment",
+        |_: StoreContextMut<'_, State>, (): ()| Ok((Vec::<(String, String)>::new(),)),
+    )?;
+    to.func_wrap("get-arguments", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((Vec::<String>::new(),))
+    })?;
+    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((None::<String>,))
+    })
+}
+
+fn output_stream(to: &mut LinkerInstance<'_, State>) -> Result<()> {
+    to.resource("output-stream", ResourceType::host::<Stderr>(), |mut store, rep| {
+        store.data_mut().table.delete(Resource::<Stderr>::new_own(rep))?;
+        Ok(())
+    })
+}
+
+fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "get-stderr",
+        |mut store: StoreContextMut<'_, State>, (): ()| {
+            Ok((store.data_mut().table.push(Stderr)?,))
+        },
+    )
+}
+
+fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "[method]output-stream.check-write",
+        |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+            Ok((Ok::<_, StreamError>(STDERR_CHUNK),))
+        },
+    )?;
+    for name in [
+        "[method]output-stream.write",
+        "[method]output-stream.blocking-write-and-flush",
+    ] {
+        to.func_wrap(
+            name,
+            |mut store: StoreContextMut<'_, State>, (_, text): (Resource<Stderr>, WasmList<u8>)| {
+                let text = text.as_le_slice(&store);
+                let room = MAX_STDERR.saturating_sub(store.data().stderr_bytes);
+                if room == 0 {
+                    return Ok((Err(StreamError::Closed),));
+                }
+                let text = &text[..text.len().min(room).min(STDERR_CHUNK as usize)];
+                // Escaped, so that it cannot pass for one of the host's own lines.
+                eprintln!("sqlarium: sandbox: {}", text.escape_ascii());
+                let length = text.len();
+                store.data_mut().stderr_bytes += length;
+                Ok((Ok(()),))
+            },
+        )?;
+    }
+    for name in [
+        "[method]output-stream.flush",
+        "[method]output-stream.blocking-flush",
+    ] {
+        to.func_wrap(
+            name,
+            |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+                Ok((Ok::<(), StreamError>(()),))
+            },
+        )?;
+    }
+    Ok(())
+}

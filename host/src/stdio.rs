@@ -1,0 +1,133 @@
+//! The client's lines in, bounded before anything is allocated for them, and ours out.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use crate::sandbox::control::Line;
+
+/// What comes from the client's side.
+#[derive(Debug)]
+pub enum Event {
+    /// A line without its newline.
+    Line(Line),
+    /// A line longer than the budget; nothing after it is read.
+    Overlong,
+    /// The client closed its end.
+    Closed,
+    /// The operating system asks the process to end, with this signal.
+    Signal(i32),
+}
+
+/// Lines that may be under way between the reader and the server. The reader
+/// waits beyond it, then the pipe fills, then the client waits.
+const IN_FLIGHT: usize = 16;
+
+/// Reads standard input on a thread of its own. `limit` is the longest line in
+/// bytes, its newline not counted.
+pub fn listen(limit: u64) -> io::Result<Receiver<Event>> {
+    let (to, events) = sync_channel(IN_FLIGHT);
+    catch_signals(to.clone())?;
+    thread::Builder::new()
+        .name("stdin".into())
+        .spawn(move || read_lines(BufReader::new(io::stdin()), limit, &to))?;
+    Ok(events)
+}
+
+fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
+    loop {
+        let mut line = Line::new();
+        // One byte for the newline, or for being too long.
+        let event = match from
+            .by_ref()
+            .take(limit.saturating_add(1))
+            .read_until(b'\n', &mut line)
+        {
+            Ok(0) => Event::Closed,
+            Ok(_) if line.last() == Some(&b'\n') => {
+                line.pop();
+                Event::Line(line)
+            }
+            Ok(_) if line.len() as u64 > limit => Event::Overlong,
+            // The last line may come without its newline.
+            Ok(_) => Event::Line(line),
+            Err(error) => {
+                eprintln!("sqlarium: standard input: {error}");
+                Event::Closed
+            }
+        };
+        let last = !matches!(event, Event::Line(_));
+        if to.send(event).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Passes SIGINT and SIGTERM on as events; the second one ends the process at once.
+#[cfg(unix)]
+fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for (count, signal) in signals.forever().enumerate() {
+                // A full queue must not keep the process alive.
+                if count > 0 || to.try_send(Event::Signal(signal)).is_err() {
+                    std::process::exit(exit_code(signal).into());
+                }
+            }
+        })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn catch_signals(_to: SyncSender<Event>) -> io::Result<()> {
+    Ok(())
+}
+
+/// The exit code of a process that a signal ended, as shells report it.
+pub fn exit_code(signal: i32) -> u8 {
+    128u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+}
+
+/// Writes one line to the client, and its newline, at once.
+pub fn write_line(line: &str) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(line.len() + 1);
+    bytes.extend_from_slice(line.as_bytes());
+    bytes.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&bytes)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(input: &[u8], limit: u64) -> Vec<Event> {
+        let (to, events) = sync_channel(100);
+        read_lines(input, limit, &to);
+        drop(to);
+        events.iter().collect()
+    }
+
+    #[test]
+    fn a_line_of_exactly_the_limit_passes_and_a_longer_one_ends_the_reading() {
+        let events = events(b"12345\n\n123456\nmore\n", 5);
+        assert!(matches!(&events[0], Event::Line(line) if line == b"12345"));
+        assert!(matches!(&events[1], Event::Line(line) if line.is_empty()));
+        assert!(matches!(&events[2], Event::Overlong));
+        assert_eq!(events.len(), 3);
+    }
+
+    #[test]
+    fn the_last_line_needs_no_newline() {
+        let events = events(b"a\r\nb", 5);
+        assert!(matches!(&events[0], Event::Line(line) if line == b"a\r"));
+        assert!(matches!(&events[1], Event::Line(line) if line == b"b"));
+        assert!(matches!(&events[2], Event::Closed));
+    }
+}

@@ -1,0 +1,257 @@
+//! How much all files together may grow.
+//!
+//! What counts is growth beyond the size that a file had when it was first
+//! opened, so that a large database costs nothing until it grows. What is cut
+//! or removed is given back, but what is removed while it is still open only
+//! when the last handle is closed, since until then it takes up the disk.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{ErrorCode, Result};
+
+/// What a file costs by being there at all, in bytes, if it was made here:
+/// empty files take up the disk too.
+const FILE_BYTES: u64 = 4096;
+
+/// A real file, whatever its names; or the wal-index of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Its device.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// Whether the wal-index of that database is meant.
+    pub index: bool,
+}
+
+/// One real file's account.
+#[derive(Debug, Default)]
+struct Account {
+    /// The size that costs nothing.
+    base: u64,
+    /// The size as we last knew it.
+    known: u64,
+    /// The least it costs.
+    floor: u64,
+    handles: u32,
+    removed: bool,
+}
+
+impl Account {
+    fn cost(&self) -> u64 {
+        self.known.saturating_sub(self.base).max(self.floor)
+    }
+
+    /// Notes the size as it is: what others added is none of our growth.
+    fn observe(&mut self, size: u64) {
+        if size > self.known {
+            self.base = self.base.saturating_add(size - self.known);
+        }
+        self.known = size;
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: u64,
+    accounts: HashMap<FileId, Account>,
+}
+
+impl State {
+    /// Lets `change` adjust an account and the sum with it.
+    fn adjust(&mut self, id: FileId, change: impl FnOnce(&mut Account)) {
+        if let Some(account) = self.accounts.get_mut(&id) {
+            let before = account.cost();
+            change(account);
+            let after = account.cost();
+            self.used = self.used.saturating_sub(before).saturating_add(after);
+            if account.handles == 0 && (account.removed || after == 0) {
+                self.used -= after;
+                self.accounts.remove(&id);
+            }
+        }
+    }
+}
+
+/// The disk budget of one storage.
+#[derive(Debug)]
+pub struct Budget {
+    limit: u64,
+    state: Mutex<State>,
+}
+
+impl Budget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is used up, in bytes.
+    pub fn used(&self) -> u64 {
+        self.state().used
+    }
+
+    /// Takes `bytes`, or fails with [`ErrorCode::Full`] and takes nothing.
+    pub fn take(&self, bytes: u64) -> Result<()> {
+        let mut state = self.state();
+        state.used = self.sum(&state, bytes)?;
+        Ok(())
+    }
+
+    /// Gives `bytes` back.
+    pub fn give(&self, bytes: u64) {
+        let mut state = self.state();
+        state.used = state.used.saturating_sub(bytes);
+    }
+
+    fn sum(&self, state: &State, bytes: u64) -> Result<u64> {
+        state
+            .used
+            .checked_add(bytes)
+            .filter(|sum| *sum <= self.limit)
+            .ok_or(ErrorCode::Full)
+    }
+
+    /// Whether one more file can be made.
+    pub fn check_new_file(&self) -> Result<()> {
+        self.sum(&self.state(), FILE_BYTES).map(drop)
+    }
+
+    /// Notes that a real file of `size` bytes was opened; `created` if it was made by that.
+    pub fn opened(&self, id: FileId, size: u64, created: bool) {
+        let mut state = self.state();
+        let account = state.accounts.entry(id).or_insert_with(|| Account {
+            base: size,
+            known: size,
+            ..Account::default()
+        });
+        account.handles += 1;
+        state.adjust(id, |account| {
+            account.observe(size);
+            if created {
+                *account = Account {
+                    base: 0,
+                    known: size,
+                    floor: FILE_BYTES,
+                    handles: account.handles,
+                    removed: false,
+                };
+            }
+        });
+    }
+
+    /// Notes that a handle was closed.
+    pub fn closed(&self, id: FileId) {
+        self.state().adjust(id, |account| {
+            account.handles = account.handles.saturating_sub(1)
+        });
+    }
+
+    /// Notes that the file has no name any more.
+    pub fn removed(&self, id: FileId) {
+        self.state().adjust(id, |account| account.removed = true);
+    }
+
+    /// Before a write that ends at `end`: pays for the growth, or fails with
+    /// [`ErrorCode::Full`]. `size` measures the file; it is asked only when
+    /// the write goes beyond what is known.
+    pub fn grow(&self, id: FileId, end: u64, size: impl FnOnce() -> Result<u64>) -> Result<()> {
+        let mut state = self.state();
+        let Some(account) = state.accounts.get(&id) else {
+            return Err(ErrorCode::Io);
+        };
+        if end <= account.known {
+            return Ok(());
+        }
+        let size = size()?;
+        state.adjust(id, |account| account.observe(size));
+        let Some(account) = state.accounts.get(&id) else {
+            return Err(ErrorCode::Io);
+        };
+        let grown = Account {
+            known: end.max(size),
+            ..*account
+        };
+        self.sum(&state, grown.cost().saturating_sub(account.cost()))?;
+        state.adjust(id, |account| account.known = grown.known);
+        Ok(())
+    }
+
+    /// After a cut, or a write that failed: the file has `size` bytes.
+    pub fn settle(&self, id: FileId, size: u64) {
+        self.state().adjust(id, |account| account.known = size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: FileId = FileId {
+        device: 1,
+        inode: 2,
+        index: false,
+    };
+
+    #[test]
+    fn what_a_file_had_when_it_was_opened_costs_nothing() {
+        let budget = Budget::new(100);
+        budget.opened(ID, 1000, false);
+        assert_eq!(budget.grow(ID, 1050, || Ok(1000)), Ok(()));
+        assert_eq!(budget.used(), 50);
+        assert_eq!(budget.grow(ID, 1101, || Ok(1050)), Err(ErrorCode::Full));
+        assert_eq!(budget.used(), 50);
+        budget.settle(ID, 10);
+        assert_eq!(budget.used(), 0);
+        assert_eq!(budget.grow(ID, 1100, || Ok(10)), Ok(()));
+        assert_eq!(budget.used(), 100);
+    }
+
+    #[test]
+    fn closing_and_opening_again_is_no_way_around_it() {
+        let budget = Budget::new(100);
+        budget.opened(ID, 0, false);
+        budget.grow(ID, 80, || Ok(0)).unwrap();
+        budget.closed(ID);
+        budget.opened(ID, 80, false);
+        assert_eq!(budget.used(), 80);
+        assert_eq!(budget.grow(ID, 160, || Ok(80)), Err(ErrorCode::Full));
+    }
+
+    #[test]
+    fn what_others_added_is_not_our_growth() {
+        let budget = Budget::new(100);
+        budget.opened(ID, 0, false);
+        budget.grow(ID, 10, || Ok(0)).unwrap();
+        budget.grow(ID, 5020, || Ok(5000)).unwrap();
+        assert_eq!(budget.used(), 30);
+    }
+
+    #[test]
+    fn a_removed_file_is_given_back_when_its_last_handle_is_closed() {
+        let budget = Budget::new(10_000);
+        budget.opened(ID, 0, true);
+        assert_eq!(budget.used(), FILE_BYTES);
+        budget.grow(ID, 9000, || Ok(0)).unwrap();
+        budget.removed(ID);
+        assert_eq!(budget.used(), 9000);
+        budget.closed(ID);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_sum_past_the_largest_number_is_full() {
+        let budget = Budget::new(u64::MAX);
+        budget.take(10).unwrap();
+        assert_eq!(budget.take(u64::MAX), Err(ErrorCode::Full));
+        assert_eq!(budget.used(), 10);
+    }
+}

@@ -1,0 +1,367 @@
+//! What the sandbox may name, and where that lies.
+//!
+//! A name is the served database's, or a relative path below the root; with
+//! `-journal` or `-wal` after it, it is the file that SQLite keeps beside that
+//! database. Nothing else is a name.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::{ErrorCode, NAME_BYTES, Result};
+
+/// The longest path handed to SQLite's unix layer, in bytes: its buffers hold
+/// 512 with the suffix of a journal.
+const PATH_BYTES: usize = 500;
+/// How many directories below the root are kept open.
+#[cfg(target_os = "linux")]
+const DIRECTORIES: usize = 256;
+
+/// The database that is always there.
+#[derive(Clone, Debug)]
+pub enum Served {
+    /// In the host's memory.
+    Memory {
+        /// What the sandbox calls it.
+        name: String,
+    },
+    /// A file.
+    File {
+        /// What the sandbox calls it.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+        /// Whether every write is refused.
+        readonly: bool,
+    },
+}
+
+/// A directory below which files may be named.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// Whether every write is refused.
+    pub readonly: bool,
+}
+
+/// Everything the owner granted.
+#[derive(Clone, Debug)]
+pub struct Grants {
+    /// The served database.
+    pub database: Served,
+    /// Other files, if any.
+    pub root: Option<Root>,
+}
+
+/// Which of a database's files a name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The database itself.
+    Database,
+    /// Its rollback journal.
+    Journal,
+    /// Its write-ahead log.
+    Wal,
+    /// A super-journal.
+    SuperJournal,
+}
+
+/// A real file.
+#[derive(Clone, Debug)]
+pub struct DiskPlace {
+    /// A path for this process, without symbolic links that anyone could turn elsewhere.
+    pub path: PathBuf,
+    /// The path of the `-shm` of the database it belongs to.
+    pub index: PathBuf,
+    /// Whether the grant is for reading only.
+    pub readonly: bool,
+}
+
+/// Where a name leads.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// To a file in memory, of that name.
+    Memory(String),
+    /// To a real one.
+    Disk(DiskPlace),
+}
+
+/// The served database, its path made absolute once and for all.
+enum Home {
+    Memory(String),
+    File {
+        name: String,
+        path: PathBuf,
+        readonly: bool,
+    },
+}
+
+/// The names and what they lead to.
+pub struct Names {
+    home: Home,
+    root: Option<OpenRoot>,
+}
+
+impl Names {
+    /// Resolves the paths of `grants` as they are now.
+    pub fn new(grants: Grants) -> io::Result<Self> {
+        let home = match grants.database {
+            Served::Memory { name } => Home::Memory(name),
+            Served::File {
+                name,
+                path,
+                readonly,
+            } => Home::File {
+                name,
+                path: canonical(&path)?,
+                readonly,
+            },
+        };
+        Ok(Self {
+            home,
+            root: grants.root.map(OpenRoot::new).transpose()?,
+        })
+    }
+
+    /// Where `name` leads, and what it names there.
+    pub fn resolve(&self, name: &str) -> Result<(Place, Kind)> {
+        if name.len() > NAME_BYTES || name.contains('\0') {
+            return Err(ErrorCode::Denied);
+        }
+        match &self.home {
+            Home::Memory(home) => {
+                if let Some((_, kind)) = beside(home, name) {
+                    return Ok((Place::Memory(name.to_owned()), kind));
+                }
+            }
+            Home::File {
+                name: home,
+                path,
+                readonly,
+            } => {
+                if let Some((suffix, kind)) = beside(home, name) {
+                    return Ok((disk(path, suffix, *readonly), kind));
+                }
+                if let Some(place) = foreign_super_journal(path.parent(), name) {
+                    return Ok((place, Kind::SuperJournal));
+                }
+            }
+        }
+        let root = self.root.as_ref().ok_or(ErrorCode::Denied)?;
+        if let Some(place) = foreign_super_journal(Some(&root.path), name) {
+            return Ok((place, Kind::SuperJournal));
+        }
+        let (stem, suffix, kind) = split(name)?;
+        Ok((disk(&root.locate(stem)?, suffix, root.readonly), kind))
+    }
+}
+
+fn disk(database: &Path, suffix: &str, readonly: bool) -> Place {
+    let with = |suffix: &str| {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
+    Place::Disk(DiskPlace {
+        path: with(suffix),
+        index: with("-shm"),
+        readonly,
+    })
+}
+
+/// The suffix of `name` and what it means, if it names a file of the database `home`.
+fn beside<'a>(home: &str, name: &'a str) -> Option<(&'a str, Kind)> {
+    let suffix = name.strip_prefix(home)?;
+    match suffix {
+        "" => Some((suffix, Kind::Database)),
+        "-journal" => Some((suffix, Kind::Journal)),
+        "-wal" => Some((suffix, Kind::Wal)),
+        _ if is_super_journal_suffix(suffix) => Some((suffix, Kind::SuperJournal)),
+        _ => None,
+    }
+}
+
+/// Splits a name below the root into the database and what of it is meant.
+fn split(name: &str) -> Result<(&str, &str, Kind)> {
+    for (suffix, kind) in [("-journal", Kind::Journal), ("-wal", Kind::Wal)] {
+        if let Some(stem) = name.strip_suffix(suffix) {
+            return Ok((stem, suffix, kind));
+        }
+    }
+    if name.ends_with("-shm") {
+        return Err(ErrorCode::Denied);
+    }
+    if let Some(at) = name.rfind("-mj")
+        && is_super_journal_suffix(&name[at..])
+    {
+        return Ok((&name[..at], &name[at..], Kind::SuperJournal));
+    }
+    Ok((name, "", Kind::Database))
+}
+
+/// `-mj`, six hexadecimal digits, a 9, two hexadecimal digits (`vdbeCommit` in SQLite's `vdbeaux.c`).
+fn is_super_journal_suffix(suffix: &str) -> bool {
+    suffix.strip_prefix("-mj").is_some_and(|digits| {
+        digits.len() == 9
+            && digits.as_bytes()[6] == b'9'
+            && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// The super-journal that a journal left behind by another program names: an
+/// absolute path. Whether it still exists decides whether the journal is
+/// rolled back, so it may be asked for, if it lies in a directory we serve.
+fn foreign_super_journal(directory: Option<&Path>, name: &str) -> Option<Place> {
+    let path = Path::new(name);
+    let at = name.rfind("-mj")?;
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    (path.is_absolute()
+        && plain
+        && is_super_journal_suffix(&name[at..])
+        && path.parent() == directory)
+        .then(|| {
+            Place::Disk(DiskPlace {
+                path: path.to_owned(),
+                index: PathBuf::new(),
+                readonly: true,
+            })
+        })
+}
+
+/// The absolute path of a file that need not exist yet, its directory free of
+/// symbolic links, so that the journal is where every other SQLite looks for it.
+fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or(error)?;
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            fs::canonicalize(parent)?.join(name)
+        }
+        found => found?,
+    };
+    if path.as_os_str().len() > PATH_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!(
+                "the path of a database can be {PATH_BYTES} bytes long; move it to a shorter one"
+            ),
+        ));
+    }
+    Ok(path)
+}
+
+/// The root, and the directories below it that were used.
+struct OpenRoot {
+    directory: Dir,
+    path: PathBuf,
+    readonly: bool,
+    /// Open for as long as the storage: SQLite keeps paths through these
+    /// descriptors for longer than the file that brought them up.
+    #[cfg(target_os = "linux")]
+    used: Mutex<Vec<Used>>,
+}
+
+/// A directory below the root.
+#[cfg(target_os = "linux")]
+struct Used {
+    file: fs::File,
+    device: u64,
+    inode: u64,
+}
+
+impl OpenRoot {
+    fn new(root: Root) -> io::Result<Self> {
+        Ok(Self {
+            directory: Dir::open_ambient_dir(&root.directory, ambient_authority())?,
+            path: fs::canonicalize(&root.directory)?,
+            readonly: root.readonly,
+            #[cfg(target_os = "linux")]
+            used: Mutex::default(),
+        })
+    }
+
+    /// The path for this process of the database `name`, a relative path.
+    fn locate(&self, name: &str) -> Result<PathBuf> {
+        // Not left to `Path`, which overlooks `//`, `/./` and a final `/`.
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(ErrorCode::Denied);
+        }
+        let path = Path::new(name);
+        let (Some(base), Some(parent)) = (path.file_name(), path.parent()) else {
+            return Err(ErrorCode::Denied);
+        };
+        let parent = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        // Follows symbolic links as long as they stay below the root, component by component, whatever happens meanwhile.
+        let directory = self
+            .directory
+            .open_dir(parent)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::NotFound,
+                io::ErrorKind::PermissionDenied => ErrorCode::Denied,
+                _ => ErrorCode::Io,
+            })?;
+        let path = self.reach(directory.into_std_file(), parent)?.join(base);
+        if path.as_os_str().as_bytes().len() > PATH_BYTES {
+            return Err(ErrorCode::Denied);
+        }
+        Ok(path)
+    }
+
+    /// A path to `directory` that leads there whatever is renamed meanwhile.
+    #[cfg(target_os = "linux")]
+    fn reach(&self, directory: fs::File, _parent: &Path) -> Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::MetadataExt;
+
+        let metadata = directory.metadata().map_err(|_| ErrorCode::Io)?;
+        let (device, inode) = (metadata.dev(), metadata.ino());
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = match used
+            .iter()
+            .position(|other| (other.device, other.inode) == (device, inode))
+        {
+            Some(at) => at,
+            None if used.len() < DIRECTORIES => {
+                used.push(Used {
+                    file: directory,
+                    device,
+                    inode,
+                });
+                used.len() - 1
+            }
+            None => return Err(ErrorCode::Io),
+        };
+        Ok(PathBuf::from(format!(
+            "/proc/self/fd/{}",
+            used[at].file.as_raw_fd()
+        )))
+    }
+
+    /// The directory's path. A symbolic link put in its way between this check
+    /// and the use would be followed: this system has no paths through descriptors.
+    #[cfg(not(target_os = "linux"))]
+    fn reach(&self, _directory: fs::File, parent: &Path) -> Result<PathBuf> {
+        let path = fs::canonicalize(self.path.join(parent)).map_err(|_| ErrorCode::NotFound)?;
+        if path.starts_with(&self.path) {
+            Ok(path)
+        } else {
+            Err(ErrorCode::Denied)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Shared memory put over a buffer of the guest.
+
+#![expect(
+    unsafe_code,
+    reason = "the mappings of this process are changed under the guest"
+)]
+
+use std::ptr::NonNull;
+
+use super::native::REGION;
+use super::{ErrorCode, Result};
+
+/// Whether this system can put shared memory over a buffer without opening the
+/// `-shm` once more, which would lose the locks on it when that is closed.
+pub(super) fn available() -> bool {
+    cfg!(target_os = "linux") && REGION.is_multiple_of(page_size())
+}
+
+/// A buffer in guest memory that takes up one region of the wal-index.
+#[derive(Debug)]
+pub struct Window {
+    at: NonNull<u8>,
+    /// Where to copy from, if the region could not be put here itself.
+    source: Option<NonNull<u8>>,
+}
+
+// SAFETY: an address; what is done with it takes `&mut`, and happens inside the
+// calls of the guest that owns the memory.
+unsafe impl Send for Window {}
+
+impl Window {
+    /// The buffer of `length` bytes at `at`. Refuses one that is not exactly one
+    /// region long, or does not consist of whole pages.
+    ///
+    /// # Safety
+    ///
+    /// The buffer must lie in pages that are a guest's linear memory and can be
+    /// read and written; the guest must not be running. That has to stay so
+    /// whenever one of [`super::File`]'s `shm_` methods is called on a file that
+    /// has got the window, until `shm_unmap`. Nothing else touches it: the
+    /// memory may go before the file does.
+    pub unsafe fn new(at: *mut u8, length: usize) -> Result<Self> {
+        let at = NonNull::new(at).ok_or(ErrorCode::Invalid)?;
+        if !REGION.is_multiple_of(page_size()) {
+            return Err(ErrorCode::NoSharedMemory);
+        }
+        if length != REGION || !at.addr().get().is_multiple_of(page_size()) {
+            return Err(ErrorCode::Invalid);
+        }
+        Ok(Self { at, source: None })
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> usize {
+        self.at.addr().get()
+    }
+
+    /// Puts the pages at `region`, which are shared memory, here too. On a
+    /// failure the window is ordinary memory.
+    #[cfg(target_os = "linux")]
+    pub(super) fn share(&mut self, region: NonNull<u8>) -> Result<()> {
+        // SAFETY: an old size of zero leaves the shared mapping at `region` as
+        // it is and makes a second one of the same pages, at the window, which
+        // consists of whole pages that are the guest's (`Window::new`).
+        let at = unsafe {
+            libc::mremap(
+                region.as_ptr().cast(),
+                0,
+                REGION,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                self.at.as_ptr().cast::<libc::c_void>(),
+            )
+        };
+        if at == libc::MAP_FAILED {
+            // The pages may be gone already, and a hole would crash the host.
+            self.clear()?;
+            return Err(ErrorCode::Io);
+        }
+        Ok(())
+    }
+
+    /// Not on this system.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn share(&mut self, _region: NonNull<u8>) -> Result<()> {
+        Err(ErrorCode::NoSharedMemory)
+    }
+
+    /// Shows a copy of `region`, as of each [`Window::refresh`]. Used where the
+    /// region cannot be written: pages that the guest can read but not write
+    /// would crash the host when it hands a result over to them.
+    pub(super) fn copy_from(&mut self, region: NonNull<u8>) {
+        self.source = Some(region);
+        self.refresh();
+    }
+
+    /// Brings a copy up to date.
+    pub(super) fn refresh(&mut self) {
+        if let Some(source) = self.source {
+            let (from, to) = (source.cast::<u64>(), self.at.cast::<u64>());
+            for word in 0..REGION / size_of::<u64>() {
+                // SAFETY: both are regions of mapped memory, aligned to a page:
+                // `source` until the file's `shm_unmap`, which drops this
+                // window, and the window as `Window::new` was promised. Other
+                // processes store to `source` meanwhile, hence volatile.
+                unsafe { to.add(word).write_volatile(from.add(word).read_volatile()) }
+            }
+        }
+    }
+
+    /// Makes the window ordinary memory, all zeros.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        self.source = None;
+        // SAFETY: replaces whole pages that are the guest's (`Window::new`) by
+        // private, zeroed ones that can be read and written, as they were.
+        let at = unsafe {
+            libc::mmap(
+                self.at.as_ptr().cast(),
+                REGION,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANON,
+                -1,
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            Err(ErrorCode::Io)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The size of a page of this system, in bytes.
+fn page_size() -> usize {
+    // SAFETY: has no preconditions.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,200 @@
+//! The README: its commands run, and print what it shows; its tables are those of the program.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sqlarium_tests::{Folder, Server, binary, finish, run, sqlarium};
+
+/// Where the README's reader has the program and the database.
+const PROGRAM: &str = "/home/you/.cargo/bin/sqlarium";
+const HOME: &str = "/home/you";
+
+/// What `.ci/run` runs: not from within a test.
+const RUN_BY_CI: [&str; 3] = ["make demo", "make test", "make install"];
+
+fn readme() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    fs::read_to_string(path).expect("the README")
+}
+
+/// The fenced blocks with this info string.
+fn blocks(info: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut current: Option<(String, String)> = None;
+    for line in readme().lines() {
+        current = match (current, line.strip_prefix("```")) {
+            (None, Some(info)) => Some((info.to_owned(), String::new())),
+            (None, None) => None,
+            (Some((kind, body)), Some(_)) => {
+                if kind == info {
+                    blocks.push(body);
+                }
+                None
+            }
+            (Some((kind, body)), None) => Some((kind, format!("{body}{line}\n"))),
+        };
+    }
+    blocks
+}
+
+/// What stands between two markers.
+fn section(name: &str) -> String {
+    let readme = readme();
+    let start = readme
+        .split_once(&format!("<!-- {name} -->\n"))
+        .expect(name)
+        .1;
+    start
+        .split_once(&format!("<!-- /{name} -->"))
+        .expect(name)
+        .0
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn every_command_prints_what_the_readme_shows() {
+    let folder = Folder::new();
+    let bin = folder.path("bin");
+    let home = folder.path("home");
+    fs::create_dir(&bin).expect("a folder");
+    fs::create_dir(&home).expect("a folder");
+    let program = binary().canonicalize().expect("the program");
+    symlink(&program, bin.join("sqlarium")).expect("a link");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
+    let home = home.canonicalize().expect("a path");
+
+    let mut commands = 0;
+    for block in blocks("console run") {
+        let mut printed = String::new();
+        for line in block.lines().filter_map(|line| line.strip_prefix("$ ")) {
+            let mut shell = std::process::Command::new("sh");
+            shell
+                .arg("-c")
+                .arg(line)
+                .env("PATH", &path)
+                .current_dir(&home);
+            let finished = finish(&mut shell);
+            assert_eq!(finished.code, Some(0), "{line}: {}", finished.stderr);
+            printed.push_str(&format!("$ {line}\n{}", finished.stdout));
+            commands += 1;
+        }
+        let printed = printed
+            .replace(program.to_str().expect("a path"), PROGRAM)
+            .replace(home.to_str().expect("a path"), HOME);
+        assert_eq!(printed, block, "the README shows the right side");
+    }
+    assert!(commands >= 10, "{commands} commands");
+}
+
+#[test]
+fn every_other_command_is_one_that_ci_runs() {
+    let blocks = blocks("sh");
+    assert!(!blocks.is_empty());
+    for line in blocks.iter().flat_map(|block| block.lines()) {
+        let command = line.split('#').next().expect("a command").trim();
+        assert!(RUN_BY_CI.contains(&command), "{command} is run by nobody");
+    }
+}
+
+#[test]
+fn the_table_of_tools_is_that_of_the_program() {
+    let mut server = Server::ready([""; 0]);
+    let tools = server.ask("tools/list", json!({}));
+    let help = run(["help", "--output", "json"]);
+    let help: Value = serde_json::from_str(&help.stdout).expect("JSON");
+    let mut table = String::from("| Tool | Arguments | What it does |\n|---|---|---|\n");
+    for row in help["rows"].as_array().expect("rows") {
+        let name = row[0].as_str().expect("a name");
+        let tool = format!("sqlarium_{}", name.replace('-', "_"));
+        let tool = tools["result"]["tools"]
+            .as_array()
+            .and_then(|tools| tools.iter().find(|listed| listed["name"] == *tool))
+            .unwrap_or_else(|| panic!("{tool} is not listed"));
+        let required = tool["inputSchema"]["required"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let arguments: Vec<String> = tool["inputSchema"]["properties"]
+            .as_object()
+            .expect("properties")
+            .keys()
+            .filter(|argument| *argument != "output")
+            .map(|argument| {
+                let optional = if required.iter().any(|name| name == argument) {
+                    ""
+                } else {
+                    "?"
+                };
+                format!("{argument}{optional}")
+            })
+            .collect();
+        let summary = row[2].as_str().expect("a summary");
+        table.push_str(&format!(
+            "| `{name}` | {} | {summary} |\n",
+            arguments.join(", ")
+        ));
+    }
+    assert_eq!(
+        section("tools"),
+        table.trim(),
+        "the README has the left side"
+    );
+}
+
+/// The flags as `sqlarium mcp --help` tells them: name, value, what it is, default.
+fn flags() -> Vec<[String; 3]> {
+    let help = finish(sqlarium().args(["mcp", "--help"]).env("COLUMNS", "1000")).stdout;
+    let mut flags = Vec::new();
+    for line in help
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("--"))
+    {
+        let (flag, about) = line
+            .split_once("  ")
+            .unwrap_or_else(|| panic!("no text in {line}"));
+        let (about, default) = match about.trim().split_once(" [default: ") {
+            Some((about, default)) => (about, default.trim_end_matches(']')),
+            None => (about.trim(), ""),
+        };
+        flags.push([flag.to_owned(), about.to_owned(), default.to_owned()]);
+    }
+    flags
+}
+
+#[test]
+fn the_table_of_flags_is_that_of_the_program() {
+    let mut table = String::from("| Flag | What it is | Default |\n|---|---|---|\n");
+    for [flag, about, default] in flags() {
+        let default = if default.is_empty() {
+            String::new()
+        } else {
+            format!("`{default}`")
+        };
+        table.push_str(&format!("| `{flag}` | {about} | {default} |\n"));
+    }
+    assert_eq!(
+        section("flags"),
+        table.trim(),
+        "the README has the left side"
+    );
+}
+
+#[test]
+fn every_link_into_the_repository_leads_somewhere() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let readme = readme();
+    let targets: Vec<&str> = readme
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+        .collect();
+    assert!(targets.len() >= 5, "{targets:?}");
+    for target in targets {
+        assert!(root.join(target).exists(), "{target} is not there");
+    }
+}
