@@ -45,8 +45,8 @@ const WRITES: &[(&str, &str)] = &[
     ("ALTER TABLE t RENAME TO u", "alter the table t"),
     ("ALTER TABLE t ADD COLUMN c", "alter the table t"),
     ("ALTER TABLE t DROP COLUMN b", "alter the table t"),
-    ("REINDEX t", "change the database"),
-    ("ANALYZE", "analyze"),
+    ("REINDEX t", "rebuild the index t_a"),
+    ("ANALYZE", "change the schema"),
     ("VACUUM", "change the database"),
     (
         "INSERT INTO docs(docs) VALUES ('rebuild')",
