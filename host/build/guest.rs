@@ -1,37 +1,49 @@
 //! The nested cargo that builds the guest.
 
-use std::env;
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
 use crate::Surroundings;
-use crate::compiler::Compiler;
+use crate::compiler::{Compiler, script};
 use crate::sysroot;
 
 /// The target the guest is built for.
 pub const TARGET: &str = "wasm32-wasip2";
 
+/// Its profile, in the workspace's `Cargo.toml`.
+const PROFILE: &str = "guest";
+
 /// Builds the guest and answers where the component is.
 pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
     let std = sysroot::find(surroundings)?;
-    let compiler = Compiler::find(surroundings)?;
-    // Not the outer target directory: its lock is held by the cargo that runs us.
-    let directory = surroundings.target.join("guest");
+    let directory = surroundings.target.join(std.directory());
+    // Not the outer target directory: its lock is held by the cargo that runs us. And not in OUT_DIR:
+    // it has several names, and cargo would compile SQLite again for a compiler of another name.
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let compiler = Compiler::find(surroundings, &directory)?;
 
     let mut cargo = Command::new(env::var_os("CARGO").context("cargo did not set CARGO")?);
-    cargo
-        .current_dir(&surroundings.workspace)
-        .args(["build", "--quiet", "--package", "sqlarium-guest", "--lib"])
-        .args(["--profile", "guest", "--target", TARGET, "--target-dir"])
-        .arg(&directory);
     forget_the_outer_build(&mut cargo);
     compiler.configure(&mut cargo);
-    std.configure(&mut cargo);
-    // A build script's standard output is cargo's to read.
+    std.configure(&mut cargo, &directory)?;
+    cargo
+        .env("CARGO_TARGET_DIR", &directory)
+        .env("CARGO_BUILD_TARGET", TARGET)
+        .current_dir(&surroundings.workspace);
+    leave_script(&cargo, std.options(), &directory.join("cargo"))?;
+
     let output = cargo
+        .arg("build")
+        .args(std.options())
+        .args(["--quiet", "--package", "sqlarium-guest", "--lib"])
+        .args(["--profile", PROFILE])
         .stdin(Stdio::null())
+        // A build script's standard output is cargo's to read.
         .output()
         .context("cannot start cargo for the guest")?;
     if !output.status.success() {
@@ -40,18 +52,33 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
     }
     Ok(directory
         .join(TARGET)
-        .join("guest")
+        .join(PROFILE)
         .join("sqlarium_guest.wasm"))
+}
+
+/// Leaves a cargo for people that sees the guest as this build does: for clippy, say.
+fn leave_script(cargo: &Command, options: &[&str], path: &Path) -> Result<()> {
+    let mut line = String::from("verb=$1\nshift\nexec env");
+    for (name, value) in cargo.get_envs() {
+        let name = name.to_string_lossy();
+        match value {
+            Some(value) => write!(line, " '{name}={}'", value.to_string_lossy())?,
+            None => write!(line, " -u {name}")?,
+        }
+    }
+    let program = cargo.get_program().to_string_lossy();
+    let options = options.join(" ");
+    // What cargo is told after a `--` is not for cargo.
+    writeln!(line, " '{program}' \"$verb\" {options} \"$@\"")?;
+    script(path, &line).map(drop)
 }
 
 /// Keeps what describes the host's build away from the guest's: the flags of
 /// another target, clippy's wrapper, and everything cargo says to a build script.
 fn forget_the_outer_build(cargo: &mut Command) {
-    const FOREIGN: [&str; 16] = [
+    const FOREIGN: [&str; 15] = [
         "CARGO_BUILD_RUSTFLAGS",
-        "CARGO_BUILD_TARGET",
         "CARGO_ENCODED_RUSTFLAGS",
-        "CARGO_TARGET_DIR",
         "CLIPPY_ARGS",
         "DEBUG",
         "HOST",
@@ -63,6 +90,7 @@ fn forget_the_outer_build(cargo: &mut Command) {
         "RUSTC_WORKSPACE_WRAPPER",
         "RUSTDOCFLAGS",
         "RUSTFLAGS",
+        "SQLITE3_LIB_DIR",
         "TARGET",
     ];
     const FAMILIES: [&str; 5] = [

@@ -15,8 +15,15 @@ use crate::guest::TARGET;
 pub enum Std {
     /// The toolchain has it.
     Installed,
-    /// It is compiled along with the guest, by this `rustc`.
-    Source(PathBuf),
+    /// It is compiled along with the guest.
+    Source {
+        /// The toolchain's sysroot.
+        real: PathBuf,
+        /// The standard library's workspace.
+        library: PathBuf,
+        /// The target's `libc.a` and `crt1` objects.
+        libc: PathBuf,
+    },
 }
 
 /// Finds the standard library: the toolchain's own, else the sources that `make setup` unpacked.
@@ -25,16 +32,20 @@ pub enum Std {
 ///
 /// If there is neither, with how to get one.
 pub fn find(surroundings: &Surroundings) -> Result<Std> {
-    let sysroot = sysroot()?;
+    let real = sysroot()?;
     let forced = env::var_os("SQLARIUM_BUILD_STD").is_some_and(|value| value == "1");
-    let installed = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+    let installed = real.join("lib/rustlib").join(TARGET).join("lib");
     if !forced && has_std(&installed) {
         return Ok(Std::Installed);
     }
     let library = surroundings.toolchain.join("rust/library");
     let libc = surroundings.toolchain.join("wasi-libc");
     if library.join("Cargo.lock").is_file() && libc.join("libc.a").is_file() {
-        return from_source(surroundings, &sysroot, &library, &libc).map(Std::Source);
+        return Ok(Std::Source {
+            real,
+            library,
+            libc,
+        });
     }
     if forced {
         bail!(
@@ -49,15 +60,36 @@ pub fn find(surroundings: &Surroundings) -> Result<Std> {
 }
 
 impl Std {
-    /// Tells the nested cargo.
-    pub fn configure(&self, cargo: &mut Command) {
-        if let Self::Source(rustc) = self {
+    /// What every verb of the nested cargo has to be told.
+    pub fn options(&self) -> &'static [&'static str] {
+        match self {
+            Self::Installed => &[],
+            Self::Source { .. } => &["-Z", "build-std=std,panic_abort"],
+        }
+    }
+
+    /// The name of the nested cargo's target directory.
+    pub fn directory(&self) -> &'static str {
+        match self {
+            Self::Installed => "guest",
+            Self::Source { .. } => "guest-from-source",
+        }
+    }
+
+    /// Prepares the surroundings of the nested cargo, whose target directory this is.
+    pub fn configure(&self, cargo: &mut Command, directory: &Path) -> Result<()> {
+        if let Self::Source {
+            real,
+            library,
+            libc,
+        } = self
+        {
             cargo
-                .args(["-Z", "build-std=std,panic_abort"])
-                .env("RUSTC", rustc)
+                .env("RUSTC", linked_rustc(directory, real, library, libc)?)
                 // Building std is an unstable option of the stable cargo.
                 .env("RUSTC_BOOTSTRAP", "1");
         }
+        Ok(())
     }
 }
 
@@ -83,29 +115,26 @@ fn rustc() -> PathBuf {
     env::var_os("RUSTC").map_or_else(|| "rustc".into(), PathBuf::from)
 }
 
-/// A sysroot made of links: the toolchain's own, with the library's sources
-/// and the target's C library where cargo and rustc look for them. The
-/// toolchain itself stays as it is.
-fn from_source(
-    surroundings: &Surroundings,
-    real: &Path,
-    library: &Path,
-    libc: &Path,
-) -> Result<PathBuf> {
-    let farm = surroundings.out.join("sysroot");
-    let rustlib = farm.join("lib/rustlib");
-    fs::create_dir_all(rustlib.join("src/rust"))?;
-    fs::create_dir_all(rustlib.join(TARGET).join("lib"))?;
+/// A `rustc` with a sysroot made of links: the toolchain's own, with the
+/// library's sources and the target's C library where cargo and rustc look for
+/// them. The toolchain itself stays as it is.
+fn linked_rustc(directory: &Path, real: &Path, library: &Path, libc: &Path) -> Result<PathBuf> {
+    let sysroot = directory.join("sysroot");
+    let rustlib = sysroot.join("lib/rustlib");
+    for parent in ["src/rust", "wasm32-wasip2/lib"] {
+        let parent = rustlib.join(parent);
+        fs::create_dir_all(&parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    }
     let host = env::var("HOST").context("cargo did not set HOST")?;
     link(&real.join("lib/rustlib").join(&host), &rustlib.join(&host))?;
     link(library, &rustlib.join("src/rust/library"))?;
-    link(libc, &rustlib.join(TARGET).join("lib/self-contained"))?;
+    link(libc, &rustlib.join("wasm32-wasip2/lib/self-contained"))?;
     script(
-        &surroundings.out.join("rustc"),
+        &directory.join("rustc"),
         &format!(
             "exec '{}' --sysroot '{}' \"$@\"\n",
             rustc().display(),
-            farm.display()
+            sysroot.display()
         ),
     )
 }

@@ -53,7 +53,10 @@ impl Budgets {
     /// page-sized file transfer.
     pub fn hostcall_bytes(&self) -> usize {
         let line = self.request.max(self.reply);
-        usize::try_from(line).unwrap_or(usize::MAX).saturating_mul(2).max(32 << 20)
+        usize::try_from(line)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(2)
+            .max(32 << 20)
     }
 
     /// Fuel that is kept back so that a call ends in good order before it runs dry.

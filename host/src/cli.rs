@@ -104,7 +104,11 @@ fn size(text: &str) -> Result<u64, String> {
         .with_binary()
         .parse_size(text)
         .map_err(|error| format!("{error}; write it like 65536, 256M or 1G"))?;
-    if size == 0 { Err("a budget of nothing stops every call".into()) } else { Ok(size) }
+    if size == 0 {
+        Err("a budget of nothing stops every call".into())
+    } else {
+        Ok(size)
+    }
 }
 
 /// Runs what the arguments ask for.
@@ -127,7 +131,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     match name {
         "mcp" => {
             let server = ServerOptions::from_arg_matches(matches)?;
-            let file = options.db.clone().or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
             let mut vessel = vessel(sandbox, &options, Some(&server), file.as_deref(), None)?;
             match vessel.check() {
                 Outcome::Done(Ok(())) => serve::serve(&mut vessel),
@@ -139,18 +146,29 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             }
         }
         "demo" => {
-            let options = Options { timeout: options.timeout.min(demo::TIMEOUT), ..options };
+            let options = Options {
+                timeout: options.timeout.min(demo::TIMEOUT),
+                ..options
+            };
             let mut vessel = vessel(sandbox, &options, None, None, None)?;
             demo::play(&mut vessel)
         }
         "config" => {
-            let client = matches.get_one::<String>("CLIENT").map_or("", String::as_str);
+            let client = matches
+                .get_one::<String>("CLIENT")
+                .map_or("", String::as_str);
             let exe = std::env::current_exe().context("where this program lives")?;
-            let file = options.db.clone().or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
             print(&clients::config(client, &exe, file.as_deref())?)
         }
         name => {
-            let entry = catalog.iter().find(|entry| entry.name == name).context("the catalogue")?;
+            let entry = catalog
+                .iter()
+                .find(|entry| entry.name == name)
+                .context("the catalogue")?;
             for_people(sandbox, entry, &options, matches)
         }
     }
@@ -159,13 +177,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
 /// Asks the guest for its commands.
 fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
     let settings = settings(&Budgets::default(), None, "memory".into(), MEMORY.into());
-    let storage = Storage::new(Grants { database: in_memory(), root: None }, 0)?;
+    let storage = Storage::new(
+        Grants {
+            database: in_memory(),
+            root: None,
+        },
+        0,
+    )?;
     let mut vessel = Vessel::new(sandbox.clone(), settings, Budgets::default(), storage);
     let outcome = vessel.run(
         |_, _| {},
         async |live, _, _| {
             let (bindings, store) = live.exports();
-            bindings.sqlarium_sandbox_command().call_catalog(store).await
+            bindings
+                .sqlarium_sandbox_command()
+                .call_catalog(store)
+                .await
         },
     );
     match outcome {
@@ -217,7 +244,10 @@ fn root_command(catalog: &[Entry]) -> Command {
 
 /// The arguments that a person gives; the database comes as FILE or `--db`.
 fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
-    entry.arguments.iter().filter(|argument| argument.name != "db")
+    entry
+        .arguments
+        .iter()
+        .filter(|argument| argument.name != "db")
 }
 
 fn to_clap(argument: &Argument) -> Arg {
@@ -226,7 +256,9 @@ fn to_clap(argument: &Argument) -> Arg {
     if argument.positional {
         arg = arg.value_name(name.to_uppercase());
     } else {
-        arg = arg.long(name.replace('_', "-")).value_name(name.to_uppercase());
+        arg = arg
+            .long(name.replace('_', "-"))
+            .value_name(name.to_uppercase());
     }
     match argument.shape {
         Shape::Flag => arg.action(ArgAction::SetTrue).num_args(0),
@@ -245,11 +277,19 @@ fn for_people(
     // What stands in positions, in order: FILE comes first unless --db names it.
     let mut positions: Vec<OsString> = Vec::new();
     if entry.database {
-        positions.extend(matches.get_one::<PathBuf>("FILE").map(|file| file.clone().into()));
+        positions.extend(
+            matches
+                .get_one::<PathBuf>("FILE")
+                .map(|file| file.clone().into()),
+        );
     }
     let positional = || arguments(entry).filter(|argument| argument.positional);
     for argument in positional() {
-        positions.extend(matches.get_one::<String>(&argument.name).map(OsString::from));
+        positions.extend(
+            matches
+                .get_one::<String>(&argument.name)
+                .map(OsString::from),
+        );
     }
     let mut positions = positions.into_iter();
     let file = match &options.db {
@@ -258,18 +298,28 @@ fn for_people(
         None => None,
     };
     if entry.database && file.is_none() {
-        eprintln!("sqlarium: {} needs a database: sqlarium {0} FILE, or --db FILE", entry.name);
+        eprintln!(
+            "sqlarium: {} needs a database: sqlarium {0} FILE, or --db FILE",
+            entry.name
+        );
         return Ok(ExitCode::from(USAGE));
     }
     let mut given = Map::new();
     for argument in positional() {
         if let Some(text) = positions.next() {
-            let text = text.into_string().ok().context("an argument is not UTF-8")?;
+            let text = text
+                .into_string()
+                .ok()
+                .context("an argument is not UTF-8")?;
             given.insert(argument.name.clone(), to_json(argument, text));
         }
     }
     if let Some(text) = positions.next() {
-        eprintln!("sqlarium: {} takes no further argument: {}", entry.name, text.display());
+        eprintln!(
+            "sqlarium: {} takes no further argument: {}",
+            entry.name,
+            text.display()
+        );
         return Ok(ExitCode::from(USAGE));
     }
     for argument in arguments(entry).filter(|argument| !argument.positional) {
@@ -283,10 +333,16 @@ fn for_people(
     }
     let mut vessel = vessel(sandbox, options, None, file.as_deref(), Some(entry))?;
     let given = Value::Object(given).to_string();
-    let outcome = vessel.run(|_, _| {}, async |live, settings, _| {
-        let (bindings, store) = live.exports();
-        bindings.sqlarium_sandbox_command().call_run(store, settings, &entry.name, &given).await
-    });
+    let outcome = vessel.run(
+        |_, _| {},
+        async |live, settings, _| {
+            let (bindings, store) = live.exports();
+            bindings
+                .sqlarium_sandbox_command()
+                .call_run(store, settings, &entry.name, &given)
+                .await
+        },
+    );
     vessel.close();
     match outcome {
         Outcome::Done(Ok(text)) => print(&text),
@@ -305,9 +361,7 @@ fn for_people(
 /// Text as it stands for a text, a number for an integer, and JSON where it is JSON.
 fn to_json(argument: &Argument, text: String) -> Value {
     match argument.shape {
-        Shape::Json | Shape::Integer => {
-            serde_json::from_str(&text).unwrap_or(Value::String(text))
-        }
+        Shape::Json | Shape::Integer => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         Shape::Text | Shape::Flag => Value::String(text),
     }
 }
@@ -338,11 +392,19 @@ fn vessel(
             let name = existing(file)?;
             let path = file.to_path_buf();
             let readonly = options.readonly;
-            (Served::File { name: name.clone(), path, readonly }, name, file.display().to_string())
+            (
+                Served::File {
+                    name: name.clone(),
+                    path,
+                    readonly,
+                },
+                name,
+                file.display().to_string(),
+            )
         }
         _ => (in_memory(), "memory".to_owned(), MEMORY.to_owned()),
     };
-    let mut settings = settings(&budgets, server, name, title);
+    let mut settings = settings(&budgets, server, name, title.clone());
     settings.readonly = options.readonly;
     // A person who names a file means one where they stand.
     let root = match (&options.root, entry) {
@@ -351,7 +413,10 @@ fn vessel(
         _ => None,
     };
     settings.root = root.is_some();
-    let root = root.map(|directory| Root { directory, readonly: options.readonly });
+    let root = root.map(|directory| Root {
+        directory,
+        readonly: options.readonly,
+    });
     let what = match &root {
         Some(root) => format!("cannot open {title} below {}", root.directory.display()),
         None => format!("cannot open {title}"),
@@ -364,7 +429,9 @@ fn vessel(
 const MEMORY: &str = ":memory:";
 
 fn in_memory() -> Served {
-    Served::Memory { name: "memory".into() }
+    Served::Memory {
+        name: "memory".into(),
+    }
 }
 
 /// What the sandbox calls the database at `file`, which has to be there.
@@ -413,7 +480,11 @@ fn settings(
 /// Prints a result; whoever closed the pipe has seen enough.
 fn print(text: &str) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let end = if text.ends_with('\n') || text.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
     match write!(out, "{text}{end}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),

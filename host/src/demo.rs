@@ -12,10 +12,13 @@ pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints what an agent sends and what it gets.
 pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
-    let scenes = done(vessel.run(|_, _| {}, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings.sqlarium_sandbox_demo().call_scenes(store).await
-    }))?;
+    let scenes = done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings.sqlarium_sandbox_demo().call_scenes(store).await
+        },
+    ))?;
     for scene in scenes {
         println!("# {}\n", scene.caption);
         println!("{}\n", tell(vessel, &scene.line)?);
@@ -31,10 +34,16 @@ pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
 }
 
 fn tell(vessel: &mut Vessel, line: &str) -> Result<String> {
-    done(vessel.run(|_, _| {}, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings.sqlarium_sandbox_demo().call_tell(store, line).await
-    }))
+    done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings
+                .sqlarium_sandbox_demo()
+                .call_tell(store, line)
+                .await
+        },
+    ))
 }
 
 fn done<T>(outcome: Outcome<T>) -> Result<T> {

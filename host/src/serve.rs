@@ -32,8 +32,9 @@ pub fn serve(vessel: &mut Vessel) -> Result<ExitCode> {
     };
     while let Some(line) = client.next_line(vessel.control()) {
         let control = vessel.control().clone();
-        let outcome =
-            vessel.handle(&line, |overhearing, time| client.look(&control, overhearing, time));
+        let outcome = vessel.handle(&line, |overhearing, time| {
+            client.look(&control, overhearing, time)
+        });
         client.send_outbox(&control);
         // An answer that crossed with its cancellation is for nobody.
         let reply = match outcome {

@@ -38,7 +38,11 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
     loop {
         let mut line = Line::new();
         // One byte for the newline, or for being too long.
-        let event = match from.by_ref().take(limit.saturating_add(1)).read_until(b'\n', &mut line) {
+        let event = match from
+            .by_ref()
+            .take(limit.saturating_add(1))
+            .read_until(b'\n', &mut line)
+        {
             Ok(0) => Event::Closed,
             Ok(_) if line.last() == Some(&b'\n') => {
                 line.pop();
@@ -66,14 +70,16 @@ fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
     use signal_hook::iterator::Signals;
 
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
-        for (count, signal) in signals.forever().enumerate() {
-            // A full queue must not keep the process alive.
-            if count > 0 || to.try_send(Event::Signal(signal)).is_err() {
-                std::process::exit(exit_code(signal).into());
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for (count, signal) in signals.forever().enumerate() {
+                // A full queue must not keep the process alive.
+                if count > 0 || to.try_send(Event::Signal(signal)).is_err() {
+                    std::process::exit(exit_code(signal).into());
+                }
             }
-        }
-    })?;
+        })?;
     Ok(())
 }
 

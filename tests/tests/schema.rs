@@ -137,7 +137,11 @@ fn checked(transcript: &Transcript) -> Result<Seen> {
     let mut schemas: HashMap<String, Schema> = HashMap::new();
     let mut seen = Vec::new();
     for step in &transcript.steps {
-        if let Ok(sent) = serde_json::from_slice::<Value>(&step.sent) {
+        let sent = step
+            .sent
+            .strip_prefix(b"\xEF\xBB\xBF")
+            .unwrap_or(&step.sent);
+        if let Ok(sent) = serde_json::from_slice::<Value>(sent) {
             for message in messages(&sent) {
                 let modern = is_modern(message);
                 let legacy = negotiated.as_deref().unwrap_or(LEGACY);
@@ -166,6 +170,7 @@ fn checked(transcript: &Transcript) -> Result<Seen> {
                 let opened = reply["result"]["protocolVersion"].as_str();
                 if let Some(revision) = opened {
                     negotiated = Some(revision.to_owned());
+                    latest = revision.to_owned();
                 }
                 let revision = opened
                     .unwrap_or_else(|| question.map_or(latest.as_str(), |asked| &asked.revision));

@@ -12,25 +12,18 @@ use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group, TABLE, find, tool_name};
 use super::toolset::Toolset;
 use crate::engine::value::Value;
-
-/// The MCP revisions that are spoken, oldest first.
-pub const MCP_REVISIONS: [&str; 5] = [
-    "2024-11-05",
-    "2025-03-26",
-    "2025-06-18",
-    "2025-11-25",
-    "2026-07-28",
-];
+use crate::protocol::revision::Revision;
 
 /// Runs `version`.
 pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
+    let revisions = Revision::ALL.map(Revision::name);
     let source = rusqlite::ffi::SQLITE_SOURCE_ID.to_str().unwrap_or_default();
     let mut output = Output {
         text: Some(format!(
             "sqlarium {}\nSQLite {} ({source})\nMCP {}\n",
             env!("CARGO_PKG_VERSION"),
             rusqlite::version(),
-            MCP_REVISIONS.join(", "),
+            revisions.join(", "),
         )),
         ..Output::default()
     };
@@ -43,7 +36,7 @@ pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output,
     output
         .extra
         .insert("sqlite_source_id".into(), source.into());
-    output.extra.insert("mcp".into(), json!(MCP_REVISIONS));
+    output.extra.insert("mcp".into(), json!(revisions));
     Ok(output)
 }
 

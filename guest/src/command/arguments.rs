@@ -349,9 +349,8 @@ mod tests {
                 .starts_with("sql takes a string, not the number 5.")
         );
         assert!(
-            refusal("query", json!({"sql": "x", "limit": "many"})).starts_with(
-                "limit takes a whole number from 0 to 4294967295, not the string \"many\"."
-            )
+            refusal("query", json!({"sql": "x", "limit": "many"}))
+                .starts_with("limit takes a whole number from 1, not the string \"many\".")
         );
         assert!(
             refusal("query", json!({"sql": "x", "params": 3}))

@@ -3,16 +3,24 @@
 pub mod about;
 pub mod arguments;
 mod batch;
+mod capabilities;
+mod catalogue;
+mod create;
+mod databases;
+mod ddl;
+mod describe;
 mod exec;
 mod explain;
+mod indexes;
 pub mod near;
 pub mod output;
-mod pending;
 mod query;
 pub mod schema;
 pub mod select;
+mod sql;
 pub mod status;
 pub mod table;
+mod tables;
 pub mod toolset;
 
 use std::time::Instant;
@@ -127,3 +135,6 @@ pub fn check(settings: &Settings) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

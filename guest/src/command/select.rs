@@ -1,13 +1,17 @@
 //! The three tools of `--tools select`, for a client that should only look.
 
-use super::arguments::{Argument, Shape};
-use super::pending;
+use super::arguments::{Argument, Arguments, Shape};
+use super::output::Output;
+use super::sql::{Kind, Token, tokens};
+use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
+use super::{Context, describe, tables};
+use crate::engine::params::Params;
 
-/// Rows of `run_select` when the call does not say.
-pub const DEFAULT_ROWS: u32 = 50;
+/// Rows of `run_select` when neither the call nor the SQL says.
+const DEFAULT_ROWS: u32 = 50;
 /// Rows of `run_select` at most.
-pub const MOST_ROWS: u32 = 200;
+const MOST_ROWS: u32 = 200;
 
 /// Served by `--tools select`, and only there.
 pub static SELECT: [Command; 3] = [
@@ -21,7 +25,7 @@ pub static SELECT: [Command; 3] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: tables::list_tables,
     },
     Command {
         name: "describe_table",
@@ -39,15 +43,15 @@ pub static SELECT: [Command; 3] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: describe::describe_table,
     },
     Command {
         name: "run_select",
         title: "Run SELECT",
         group: Group::Select,
         summary: "Run one SELECT or WITH",
-        description: "Run one SQL SELECT or WITH statement that reads. Without a limit 50 rows \
-                      come; a limit over 200 is rejected.",
+        description: "Run one SQL SELECT or WITH statement that reads, and get columns, rows and \
+                      row_count. Without a LIMIT 50 rows come; a LIMIT over 200 is rejected.",
         arguments: &[
             Argument {
                 name: "sql",
@@ -58,9 +62,9 @@ pub static SELECT: [Command; 3] = [
             },
             Argument {
                 name: "limit",
-                summary: "Rows at most.",
+                summary: "Rows at most, if the SQL has no LIMIT.",
                 shape: Shape::Integer {
-                    min: 0,
+                    min: 1,
                     max: MOST_ROWS as i64,
                 },
                 required: false,
@@ -70,6 +74,115 @@ pub static SELECT: [Command; 3] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: run_select,
     },
 ];
+
+/// Runs `run_select`. The SQL runs as it is: rows are counted off as they come.
+fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let sql = arguments.required_text("sql");
+    let tokens = tokens(sql);
+    let code: Vec<Token<'_>> = tokens.into_iter().filter(Token::is_code).collect();
+    match code.first() {
+        Some(first) if first.is("SELECT") || first.is("WITH") => {}
+        first => {
+            let given: String = first
+                .map_or("", |token| token.text)
+                .chars()
+                .take(40)
+                .collect();
+            return Err(Failure::new(
+                Status::Unsupported,
+                format!("run_select takes one SELECT or WITH statement, not {given:?}."),
+            ));
+        }
+    }
+    let written = written_limit(&code);
+    if let Some(limit) = written.filter(|limit| *limit > u64::from(MOST_ROWS)) {
+        return Err(Failure::new(
+            Status::TooBig,
+            format!("LIMIT {limit} is rejected: {MOST_ROWS} rows is the most."),
+        )
+        .hint(format!(
+            "Use LIMIT {MOST_ROWS} or less, and OFFSET for what follows."
+        )));
+    }
+    let asked = arguments
+        .integer("limit")
+        .and_then(|limit| u32::try_from(limit).ok());
+    let limit = match (asked, written) {
+        (Some(limit), _) => limit,
+        (None, Some(_)) => MOST_ROWS,
+        (None, None) => DEFAULT_ROWS,
+    };
+    // The owner's own bound may be lower still.
+    let limit = limit.min(context.settings.limits.max_rows);
+    context
+        .engine
+        .database(arguments.db())?
+        .query(sql, &Params::default(), Some(limit))
+        .map_err(|mut failure| {
+            if failure.status == Status::Readonly {
+                // What the engine advises is not served here.
+                failure.hint = Some("Only reading is possible here.".into());
+            }
+            failure
+        })
+}
+
+/// The number after the LIMIT of the statement as a whole, if it is one.
+///
+/// Only advice: how many rows come is decided by counting them.
+fn written_limit(code: &[Token<'_>]) -> Option<u64> {
+    let mut depth = 0_i32;
+    let mut after = None;
+    for (index, token) in code.iter().enumerate() {
+        match (token.kind, token.text) {
+            (Kind::Sign, "(") => depth += 1,
+            (Kind::Sign, ")") => depth -= 1,
+            _ if depth == 0 && token.is("LIMIT") => after = Some(index + 1),
+            _ => {}
+        }
+    }
+    let rest = code.get(after?..)?;
+    let number = |at: usize| rest.get(at)?.text.parse::<u64>().ok();
+    let ends = |at: usize| {
+        rest.get(at)
+            .is_none_or(|token| token.text == ";" || token.is("OFFSET"))
+    };
+    match rest {
+        // LIMIT offset, count
+        [_, comma, ..] if comma.text == "," => number(2).filter(|_| ends(3)),
+        _ => number(0).filter(|_| ends(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(sql: &str) -> Option<u64> {
+        let tokens = tokens(sql);
+        let code: Vec<Token<'_>> = tokens.into_iter().filter(Token::is_code).collect();
+        written_limit(&code)
+    }
+
+    #[test]
+    fn only_the_limit_of_the_whole_statement_counts() {
+        assert_eq!(limit("SELECT 1 LIMIT 5"), Some(5));
+        assert_eq!(limit("SELECT 1 limit 5 ; -- LIMIT 7"), Some(5));
+        assert_eq!(limit("SELECT 1 LIMIT 5 OFFSET 900"), Some(5));
+        assert_eq!(limit("SELECT 1 LIMIT 900, 5"), Some(5));
+        assert_eq!(limit("SELECT * FROM (SELECT 1 LIMIT 5)"), None);
+        assert_eq!(
+            limit("WITH a AS (SELECT 1 LIMIT 5) SELECT * FROM a LIMIT 6"),
+            Some(6)
+        );
+        assert_eq!(limit("SELECT 'LIMIT 5'"), None);
+        assert_eq!(limit("SELECT 1 AS \"LIMIT\""), None);
+        assert_eq!(limit("SELECT 1 LIMIT -1"), None);
+        assert_eq!(limit("SELECT 1 LIMIT 5 + 500"), None);
+        assert_eq!(limit("SELECT 1 LIMIT ?1"), None);
+        assert_eq!(limit("SELECT 1 LIMIT"), None);
+    }
+}

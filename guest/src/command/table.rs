@@ -5,7 +5,10 @@
 use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
-use super::{Context, about, batch, exec, explain, pending, query};
+use super::{
+    Context, about, batch, capabilities, create, databases, ddl, describe, exec, explain, indexes,
+    query, tables,
+};
 
 /// What a command does to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +126,7 @@ const fn option(name: &'static str, shape: Shape, summary: &'static str) -> Argu
 const PARAMS: Argument = option(
     "params",
     Shape::Json,
-    "Values for :name, as {\"name\": 5}; for ?1, ?2 {\"1\": 5} or an array. A blob is {\"blob\": hex}.",
+    "Values for :name, as {\"name\": 5}; for ?1, ?2 an array [5]. A blob is {\"blob\": hex}.",
 );
 
 const PATTERN: Argument = positional(
@@ -135,8 +138,8 @@ const PATTERN: Argument = positional(
 const LIMIT: Argument = option(
     "limit",
     Shape::Integer {
-        min: 0,
-        max: u32::MAX as i64,
+        min: 1,
+        max: i64::MAX,
     },
     "Rows at most.",
 );
@@ -209,7 +212,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: tables::tables,
     },
     Command {
         name: "describe",
@@ -222,7 +225,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: describe::describe,
     },
     Command {
         name: "schema",
@@ -237,7 +240,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: true,
-        run: pending::run,
+        run: ddl::run,
     },
     Command {
         name: "indexes",
@@ -251,7 +254,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: indexes::run,
     },
     Command {
         name: "databases",
@@ -264,7 +267,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: databases::run,
     },
     Command {
         name: "explain",
@@ -294,7 +297,7 @@ pub static TABLE: [Command; 14] = [
             idempotent: false,
         },
         core: false,
-        run: pending::run,
+        run: create::run,
     },
     Command {
         name: "capabilities",
@@ -311,7 +314,7 @@ pub static TABLE: [Command; 14] = [
         database: false,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: capabilities::capabilities,
     },
     Command {
         name: "functions",
@@ -324,7 +327,7 @@ pub static TABLE: [Command; 14] = [
         database: true,
         effect: Effect::Reads,
         core: false,
-        run: pending::run,
+        run: capabilities::functions,
     },
     Command {
         name: "version",

@@ -151,6 +151,11 @@ impl Gate {
         self.state().seen.clone()
     }
 
+    /// Remembers a refusal that a look of our own made it forget.
+    pub fn recall(&self, denial: Denial) {
+        self.state().denial = Some(denial);
+    }
+
     /// What was refused last.
     pub fn denial(&self) -> Option<Denial> {
         self.state().denial.clone()
@@ -162,8 +167,9 @@ impl Gate {
     }
 
     /// Lets an R-Tree prepare its writes to this table of its own.
-    pub fn know_shadow(&self, table: &str) {
-        self.state().shadows.insert(table.to_ascii_lowercase());
+    /// Answers whether that is new.
+    pub fn know_shadow(&self, table: &str) -> bool {
+        self.state().shadows.insert(table.to_ascii_lowercase())
     }
 
     /// Takes this layer away, to test the others.

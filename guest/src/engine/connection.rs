@@ -19,14 +19,12 @@ pub enum Access {
     Write,
 }
 
-/// The page cache, in KiB, as a negative number for `PRAGMA cache_size`.
-const CACHE_KIB: i64 = 16_000;
-
 /// Deeper expressions would not fit the sandbox's stack of 512 KiB.
 const EXPRESSION_DEPTH: i32 = 200;
 
-/// The same for the parser's own stack and for triggers that set off triggers.
-const PARSER_DEPTH: i32 = 1_000;
+/// The same for the parser's own stack (100 entries was all there was before SQLite 3.53) and for
+/// triggers that set off triggers.
+const PARSER_DEPTH: i32 = 250;
 const TRIGGER_DEPTH: i32 = 100;
 
 /// Opens `name` and fixes everything on it. `None` is a private database in memory.
@@ -53,8 +51,8 @@ pub fn open(
     gate.enter(Mode::Trusted);
     gate.guard(&mut connection)?;
     set_limits(&connection, limits)?;
-    set_configuration(&connection, access)?;
     watch(&mut connection, limits, pulse)?;
+    set_configuration(&connection, access)?;
     rusqlite::vtab::series::load_module(&connection)?;
     Ok(connection)
 }
@@ -97,9 +95,8 @@ fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Resul
     ] {
         connection.set_db_config(config, on)?;
     }
-    connection.execute_batch(&format!(
-        "PRAGMA cell_size_check=ON; PRAGMA cache_size=-{CACHE_KIB};"
-    ))
+    // Nothing here may read the file: the caller is not ready yet for what that can bring.
+    connection.execute_batch("PRAGMA cell_size_check=ON")
 }
 
 /// Makes a running statement hear the host, and a waiting one too.

@@ -346,10 +346,15 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
     });
     let message = format!("{}{}.", capital(said), place.as_deref().unwrap_or_default());
     let failure = |status| Failure::new(status, message.clone());
-    if said.starts_with("no such ") {
+    // FTS5 takes a word before a colon or behind a hyphen for a column.
+    let matching = offset.is_none()
+        && said.starts_with("no such column")
+        && text::words(about.sql).any(|word| word == "match");
+    if said.starts_with("no such ") && !matching || said.contains("has no column named") {
         return failure(Status::NotFound);
     }
-    if said.starts_with("fts5:")
+    if matching
+        || said.starts_with("fts5:")
         || said.starts_with("malformed MATCH")
         || said.starts_with("unterminated string")
     {
@@ -360,12 +365,13 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
     }
     if said.starts_with("Expression tree is too large")
         || said.contains("too many")
+        || said.contains("nested too deep")
         || said.contains("stack overflow")
     {
         return failure(Status::TooBig)
             .hint("Split the statement, or put the values into params or a table.");
     }
-    if said.contains("may not be modified") {
+    if said.contains("may not be modified") || said.contains("because it is a view") {
         return failure(Status::Readonly).hint(if said.contains("sqlite_") {
             "The schema is only changed by CREATE, ALTER and DROP."
         } else {

@@ -83,6 +83,9 @@ pub fn hint(connection: &Connection, error: &rusqlite::Error, sql: &str) -> Opti
     else {
         return None;
     };
+    if let Some((_, name)) = said.split_once(" has no column named ") {
+        return column(connection, name, sql);
+    }
     let rest = said.strip_prefix("no such ")?;
     let (kind, name) = rest.split_once(": ")?;
     match kind {

@@ -9,11 +9,28 @@ use super::reply::{Reply, Writer};
 use super::session::{Answer, Session};
 use crate::host::Verdict;
 
+/// How many messages a batch may hold. Clients send a handful; the bound keeps what is held
+/// back for one line in proportion.
+const LONGEST: usize = 100;
+
 impl Session {
     /// Handles the messages one after the other; the answers come on one line, in order.
     pub(super) fn batch(&mut self, items: &[&RawValue]) -> Option<String> {
+        if items.len() > LONGEST {
+            let why =
+                format!("Invalid request: a batch holds at most {LONGEST} messages. Split it.");
+            let error = Error::new(INVALID_REQUEST, why);
+            return Some(
+                self.writer
+                    .reply(&Reply::anonymous(self.revision().no_id(), error)),
+            );
+        }
         self.kept.batch = true;
-        let mut replies: Vec<Reply> = Vec::new();
+        let mut replies = Replies {
+            all: Vec::new(),
+            room: self.writer.budget(),
+            writer: self.writer,
+        };
         for (index, item) in items.iter().enumerate() {
             let request = match member(item) {
                 Ok(Message::Request(request)) => request,
@@ -23,21 +40,14 @@ impl Session {
                     continue;
                 }
             };
-            if request.method == "tools/call" {
-                if is_taken_back(self.host, &request.id) {
-                    if let Answer::Reply(reply) = self.cancelled(request.id, self.revision()) {
-                        replies.push(reply);
-                    }
-                    continue;
-                }
-                // The host cannot cancel one member alone: once told, it stops them all.
-                if self.host.poll(0) == Verdict::Cancelled {
-                    replies.push(not_run(request, "was cancelled"));
-                    continue;
-                }
+            // The host cannot cancel one member alone: once told, it stops them all.
+            let stopped = request.method == "tools/call" && self.host.poll(0) == Verdict::Cancelled;
+            if stopped && !is_taken_back(self.host, &request.id) {
+                replies.push(not_run(request, "was cancelled"));
+                continue;
             }
             let rest = &items[index + 1..];
-            let so_far = &replies;
+            let so_far = &replies.all;
             let frame = move |writer: &Writer, reply: Reply| {
                 let unrun = rest.iter().filter_map(|item| match member(item) {
                     Ok(Message::Request(request)) => Some(not_run(request, "was cut off")),
@@ -51,7 +61,23 @@ impl Session {
             }
         }
         // A batch of nothing but notifications gets no answer, not an empty array.
-        (!replies.is_empty()).then(|| self.writer.batch(&replies))
+        (!replies.all.is_empty()).then(|| self.writer.batch(&replies.all))
+    }
+}
+
+/// The replies so far. One that does not fit into what is left of the budget is given up at
+/// once, so that a batch never holds more than one line's worth of answers.
+struct Replies {
+    all: Vec<Reply>,
+    room: u64,
+    writer: Writer,
+}
+
+impl Replies {
+    fn push(&mut self, reply: Reply) {
+        let (reply, length) = self.writer.within(self.room, reply);
+        self.room = self.room.saturating_sub(length + 1);
+        self.all.push(reply);
     }
 }
 

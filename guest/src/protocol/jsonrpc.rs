@@ -289,7 +289,16 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
     let id = members.get("id").and_then(|raw| Id::parse(raw));
     let params: Option<Value> = match members.get("params") {
         None => None,
-        Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|error| not_json(&error))?),
+        // Whoever asked can still be told, since the rest of the line was read.
+        Some(raw) => match serde_json::from_str(raw.get()) {
+            Ok(params) => Some(params),
+            Err(error) => {
+                return Err(Malformed {
+                    id,
+                    ..not_json(&error)
+                });
+            }
+        },
     };
     let refuse = |why: &str| Malformed {
         code: INVALID_REQUEST,
@@ -438,7 +447,8 @@ mod tests {
             "[".repeat(200_000),
             "]".repeat(200_000)
         );
-        assert_eq!(code(&deep), PARSE_ERROR);
+        let malformed = single(&deep).expect_err("too deep");
+        assert_eq!((malformed.code, malformed.id), (PARSE_ERROR, id("1")));
         assert_eq!(code(&"[".repeat(500_000)), PARSE_ERROR);
     }
 
@@ -461,6 +471,13 @@ mod tests {
         ] {
             assert_eq!(code(text), INVALID_REQUEST, "{text}");
         }
+    }
+
+    #[test]
+    fn half_a_character_in_a_string_is_answered_under_its_id() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\ud800"}}"#;
+        let malformed = single(text).expect_err("no text");
+        assert_eq!((malformed.code, malformed.id), (PARSE_ERROR, id("1")));
     }
 
     #[test]

@@ -87,12 +87,12 @@ impl Writer {
     }
 
     /// The replies of a batch, on one line. Over the budget the longest become errors, one
-    /// after the other, until the line fits.
+    /// after the other, until the line fits; if not even those fit, one error stands for all.
     pub fn batch(&self, replies: &[Reply]) -> String {
         let mut lines: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(lines[index].len()));
-        // Brackets, newline, and a comma less than there are replies.
+        // Two brackets, a newline, and a comma less than there are replies.
         let mut length = 2 + lines.iter().map(|line| line.len() as u64 + 1).sum::<u64>();
         for index in order {
             if length <= self.budget {
@@ -104,7 +104,30 @@ impl Writer {
                 lines[index] = refusal;
             }
         }
-        format!("[{}]", lines.join(","))
+        if length <= self.budget {
+            format!("[{}]", lines.join(","))
+        } else {
+            self.refusal(&Reply::anonymous(
+                NoId::Null,
+                Error::new(INTERNAL_ERROR, ""),
+            ))
+        }
+    }
+
+    /// The reply, or an error in its place if it is longer than `room` bytes; and the length
+    /// of that.
+    pub fn within(&self, room: u64, reply: Reply) -> (Reply, u64) {
+        match serialise(&reply, room) {
+            Some(line) => (reply, line.len() as u64),
+            None => {
+                let reply = Reply {
+                    body: Body::Error(self.over_budget()),
+                    ..reply
+                };
+                let length = self.reply(&reply).len() as u64;
+                (reply, length)
+            }
+        }
     }
 
     /// A notification; `None` if it is over the budget, since nobody waits for it.
@@ -129,30 +152,36 @@ impl Writer {
     }
 
     fn refusal(&self, reply: &Reply) -> String {
-        let error = Error::new(
+        let body = Body::Error(self.over_budget());
+        let refusal = Reply {
+            jsonrpc: "2.0",
+            id: reply.id.clone(),
+            body,
+        };
+        // An id can be as long as a request line; then the error goes out without it.
+        self.fit(&refusal).unwrap_or_else(|| {
+            let nameless = Reply {
+                id: None,
+                ..refusal
+            };
+            serialise(&nameless, u64::MAX).unwrap_or_default()
+        })
+    }
+
+    fn over_budget(&self) -> Error {
+        Error::new(
             INTERNAL_ERROR,
             format!(
                 "The answer is longer than the reply budget of {} bytes (--reply). Ask for less: \
                  fewer rows, fewer columns, or parts of long values.",
                 self.budget
             ),
-        );
-        let refusal = Reply {
-            jsonrpc: "2.0",
-            id: reply.id.clone(),
-            body: Body::Error(error),
-        };
-        // An id can be as long as a request line; then the error goes out without it.
-        self.fit(&refusal).unwrap_or_else(|| {
-            serialise(
-                &Reply {
-                    id: None,
-                    ..refusal
-                },
-                u64::MAX,
-            )
-            .unwrap_or_default()
-        })
+        )
+    }
+
+    /// The longest line, in bytes, its newline included.
+    pub fn budget(&self) -> u64 {
+        self.budget
     }
 
     fn fit(&self, line: &impl Serialize) -> Option<String> {

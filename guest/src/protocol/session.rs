@@ -9,6 +9,7 @@ use super::jsonrpc::{
 };
 use super::kept::Kept;
 pub use super::overhear::Overheard;
+use super::overhear::is_taken_back;
 use super::reply::{Reply, Writer};
 use super::revision::{NoId, Revision};
 use super::tools::{self, Call, Toolbox};
@@ -280,6 +281,9 @@ impl Session {
             Ok(call) => call,
             Err(error) => return Answer::Reply(Reply::error(id, error)),
         };
+        if is_taken_back(self.host, &id) {
+            return self.cancelled(id, revision);
+        }
         self.kept.running = Some(id.clone());
         self.keep();
         let cut = |reason: &str| Reply::result(id.clone(), call.interrupted(revision, reason));

@@ -133,6 +133,22 @@ fn a_strict_server_answers_a_cancelled_legacy_call_but_never_a_modern_one() {
 }
 
 #[test]
+fn a_call_is_not_run_if_its_cancellation_waits_behind_it() {
+    for (settings, code) in [(Settings::default(), None), (strict(), Some(-32800))] {
+        let (host, mut session) = open(&settings);
+        ask(&mut session, &initialize("2025-11-25"));
+        host.wait(&request("2", "ping", "{}"));
+        host.wait(&cancel("1"));
+        let answer = session.handle(call("1", "echo", "{}").as_bytes());
+        assert_eq!(
+            answer.map(|line| json(&line)["error"]["code"].clone()),
+            code.map(Value::from)
+        );
+        assert!(host.bequests().is_empty());
+    }
+}
+
+#[test]
 fn a_cancellation_that_comes_too_late_is_passed_over() {
     let (_, mut session) = open(&Settings::default());
     assert_eq!(session.handle(cancel("1").as_bytes()), None);
@@ -360,6 +376,52 @@ mod batches {
         assert_eq!(words[1]["result"]["content"][0]["text"], "{}");
         assert_eq!(words[2]["result"]["content"][0]["text"], "why");
         assert!(host.bequests()[2].is_empty());
+    }
+
+    #[test]
+    fn have_a_limit() {
+        let (_, mut session) = batched("2025-03-26");
+        let batch =
+            |count: usize| format!("[{}]", vec![request("1", "ping", "{}"); count].join(","));
+        assert_eq!(
+            ask(&mut session, &batch(100)).as_array().map(Vec::len),
+            Some(100)
+        );
+        let refused = ask(&mut session, &batch(101));
+        assert_eq!(refused["error"]["code"], -32600);
+        assert!(
+            refused["error"]["message"]
+                .as_str()
+                .expect("text")
+                .contains("100")
+        );
+    }
+
+    #[test]
+    fn over_the_budget_keep_the_answers_that_fit() {
+        let limits = Limits {
+            reply_bytes: 64 << 10,
+            ..Limits::default()
+        };
+        let (host, mut session) = open(&Settings {
+            limits,
+            ..Settings::default()
+        });
+        ask(&mut session, &initialize("2025-03-26"));
+        let long = format!(r#"{{"t":"{}"}}"#, "x".repeat(40_000));
+        let line = format!(
+            "[{},{},{}]",
+            call("1", "echo", &long),
+            call("2", "echo", &long),
+            call("3", "echo", "{}")
+        );
+        let answers = ask(&mut session, &line);
+        assert_eq!(answers[0]["result"]["isError"], false);
+        assert_eq!(answers[1]["error"]["code"], -32603);
+        assert_eq!(answers[2]["result"]["isError"], false);
+        for words in host.bequests() {
+            assert!(words.iter().map(String::len).sum::<usize>() < 64 << 10);
+        }
     }
 
     #[test]

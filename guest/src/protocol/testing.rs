@@ -152,7 +152,6 @@ impl Toolbox for Toys {
             text,
             object,
             failure: None,
-            usage: false,
         };
         match tool {
             "fail" => answer.failure = Some(Failure::new(Status::Syntax, "It fails.")),

@@ -223,7 +223,10 @@ fn content(
 
 fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
     // A name can be as long as a request line; what is far longer than any tool is cut here.
-    let shown: String = asked.chars().take(80).collect();
+    let mut shown: String = asked.chars().take(80).collect();
+    if shown.len() < asked.len() {
+        shown.push('…');
+    }
     match tools.nearest(&shown) {
         Some(name) => format!("Unknown tool: {shown}. Did you mean {name}?"),
         None => format!("Unknown tool: {shown}"),

@@ -92,6 +92,12 @@ pub fn object(command: &Command, output: &Output, limits: &Limits, meter: Meter)
     object.into()
 }
 
+/// A few rows as an object, in at most a quarter of the reply budget.
+pub fn sample(rows: &Rows, limits: &Limits) -> Json {
+    let kept = within(rows, limits.reply_bytes / 4);
+    json!({ "columns": columns(rows), "rows": kept })
+}
+
 /// The rows from the start that fit into `room` bytes.
 fn within(rows: &Rows, room: u64) -> Vec<Json> {
     let mut left = room;
@@ -191,4 +197,189 @@ fn hex(bytes: &[u8]) -> String {
         text.push(DIGITS[usize::from(byte & 15)].into());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::command::status::Status;
+    use crate::command::table::find;
+
+    fn rows(names: &[&str], rows: Vec<Vec<Value>>) -> Rows {
+        let column = |name: &&str| Column {
+            name: (*name).into(),
+            declared: String::new(),
+        };
+        Rows {
+            columns: names.iter().map(column).collect(),
+            rows,
+            limit: 200,
+            ..Rows::default()
+        }
+    }
+
+    fn shown(rows: Rows, limits: &Limits) -> Json {
+        let output = Output {
+            rows: Some(rows),
+            ..Output::default()
+        };
+        object(find("query").unwrap(), &output, limits, Meter::default())
+    }
+
+    fn one(value: Value) -> (String, Json) {
+        let object = shown(rows(&["a"], vec![vec![value]]), &Limits::default());
+        (
+            object["rows"][0][0].to_string(),
+            object["columns"][0].clone(),
+        )
+    }
+
+    #[test]
+    fn every_value_is_exact_by_its_storage_class() {
+        for (value, written) in [
+            (Value::Null, "null"),
+            (Value::Integer(EXACT), "9007199254740991"),
+            (Value::Integer(-EXACT), "-9007199254740991"),
+            (Value::Integer(EXACT + 1), "\"9007199254740992\""),
+            (Value::Integer(i64::MIN), "\"-9223372036854775808\""),
+            (Value::Real(3.0), "3.0"),
+            (Value::Real(-0.0), "-0.0"),
+            (Value::Real(0.1), "0.1"),
+            (Value::Real(5e-324), "5e-324"),
+            (Value::Real(f64::MAX), "1.7976931348623157e+308"),
+            (Value::Real(f64::INFINITY), "\"Infinity\""),
+            (Value::Real(f64::NEG_INFINITY), "\"-Infinity\""),
+            (Value::Text("007".into()), "\"007\""),
+            (Value::Text("null".into()), "\"null\""),
+            (Value::Text("a\0b".into()), "\"a\\u0000b\""),
+            (Value::Text(String::new()), "\"\""),
+            (Value::BadText(vec![0x61, 0xff]), "{\"text_hex\":\"61ff\"}"),
+            (Value::Blob(vec![0x00, 0xAB]), "{\"blob\":\"00ab\"}"),
+            (Value::Blob(vec![]), "{\"blob\":\"\"}"),
+        ] {
+            assert_eq!(one(value.clone()).0, written, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_column_whose_numbers_had_to_become_strings_is_marked() {
+        assert_eq!(
+            one(Value::Integer(1)).1,
+            json!({"name": "a", "type": "INTEGER"})
+        );
+        assert_eq!(
+            one(Value::Integer(i64::MAX)).1,
+            json!({"name": "a", "type": "INTEGER", "integers": "string"})
+        );
+        assert_eq!(
+            one(Value::Real(f64::INFINITY)).1,
+            json!({"name": "a", "type": "REAL", "infinities": "string"})
+        );
+    }
+
+    #[test]
+    fn a_column_has_the_declared_type_or_the_class_of_its_values() {
+        let mut some = rows(
+            &["a", "b", "c"],
+            vec![
+                vec![Value::Integer(1), Value::Null, Value::Integer(1)],
+                vec![Value::Integer(1), Value::Text("x".into()), Value::Real(1.0)],
+            ],
+        );
+        some.columns[0].declared = "VARCHAR(10)".into();
+        let columns = shown(some, &Limits::default())["columns"].clone();
+        assert_eq!(
+            columns,
+            json!([{"name": "a", "type": "VARCHAR(10)"}, {"name": "b", "type": "TEXT"}, {"name": "c", "type": ""}])
+        );
+    }
+
+    #[test]
+    fn the_object_has_its_members_in_order_also_when_it_is_empty() {
+        let output = Output {
+            rows: Some(rows(&["id", "id"], vec![])),
+            changes: Some(2),
+            last_insert_rowid: Some(i64::MAX),
+            notes: vec!["n".into()],
+            ..Output::default()
+        };
+        let meter = Meter {
+            elapsed: Duration::from_micros(1_500),
+            fuel: 7,
+        };
+        let object = object(find("exec").unwrap(), &output, &Limits::default(), meter);
+        assert_eq!(
+            object.to_string(),
+            "{\"ok\":true,\"command\":\"exec\",\"columns\":[{\"name\":\"id\",\"type\":\"\"},\
+             {\"name\":\"id\",\"type\":\"\"}],\"row_count\":0,\"total\":null,\"more\":false,\"rows\":[],\
+             \"changes\":2,\"last_insert_rowid\":\"9223372036854775807\",\"notes\":[\"n\"],\
+             \"elapsed_ms\":1.5,\"fuel\":7}"
+        );
+    }
+
+    #[test]
+    fn rows_beyond_the_reply_budget_are_left_out_and_said() {
+        let limits = Limits {
+            reply_bytes: 100_000,
+            ..Limits::default()
+        };
+        let many = (0..5_000)
+            .map(|_| vec![Value::Text("\"".repeat(50))])
+            .collect();
+        let object = shown(rows(&["q"], many), &limits);
+        let text = object.to_string();
+        // It stands in a reply twice.
+        assert!(text.len() as u64 + escaped_len(&text) < 100_000);
+        assert_eq!(object["more"], true);
+        let kept = object["row_count"].as_u64().unwrap();
+        assert!(kept > 100 && kept < 5_000);
+        assert!(
+            object["notes"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("{} more rows are left out", 5_000 - kept))
+        );
+    }
+
+    #[test]
+    fn a_row_too_long_for_any_reply_leaves_the_columns() {
+        let limits = Limits {
+            reply_bytes: 100_000,
+            ..Limits::default()
+        };
+        let object = shown(
+            rows(&["b"], vec![vec![Value::Blob(vec![1; 1 << 20])]]),
+            &limits,
+        );
+        assert_eq!(object["row_count"], 0);
+        assert_eq!(object["columns"][0]["type"], "BLOB");
+        assert!(object["notes"][0].as_str().unwrap().contains("--reply"));
+    }
+
+    #[test]
+    fn a_refusal_has_status_message_and_hint() {
+        let failure = Failure::new(Status::Busy, "Locked.").hint("Try again.");
+        assert_eq!(
+            refusal(find("query").unwrap(), &failure).to_string(),
+            "{\"ok\":false,\"command\":\"query\",\"status\":\"busy\",\"message\":\"Locked.\",\"hint\":\"Try again.\"}"
+        );
+    }
+
+    #[test]
+    fn text_stands_in_the_object_only_where_there_are_no_rows() {
+        let text = Output {
+            text: Some("plan".into()),
+            ..Output::default()
+        };
+        let object = object(
+            find("help").unwrap(),
+            &text,
+            &Limits::default(),
+            Meter::default(),
+        );
+        assert_eq!(object["text"], "plan");
+        assert!(object.get("rows").is_none());
+    }
 }

@@ -10,6 +10,9 @@ use unicode_width::UnicodeWidthStr;
 /// Padding that is granted whatever the data is, in columns of a terminal.
 pub const FREE: usize = 256;
 
+/// Dashes under a header at most; they need not show how wide a long column is.
+pub const DASHES: usize = 40;
+
 /// How wide a text is on a terminal.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -100,12 +103,12 @@ impl Choice {
 
     fn cost(&self, at: usize) -> usize {
         let step = &self.steps[at];
-        let blanks = if self.pads {
-            step.width * step.narrower - step.sum
+        if self.pads {
+            // The dashes fill their cell, be it with blanks.
+            step.width * step.narrower - step.sum + step.width
         } else {
-            0
-        };
-        blanks + step.width
+            step.width.min(DASHES)
+        }
     }
 
     /// What one step down saves for each cell that then sticks out.

@@ -1,7 +1,7 @@
 //! The text form: an aligned table, whole rows up to a budget, and what is left.
 
 use super::cell::{Cell, cell, visible, visible_lines};
-use super::layout::{fit, width};
+use super::layout::{DASHES, fit, width};
 use super::{ENVELOPE, escaped_len};
 use crate::command::output::{Output, Rows};
 use crate::command::status::Failure;
@@ -10,6 +10,9 @@ use crate::settings::Limits;
 
 /// More columns than this are shown one below the other.
 const MOST_COLUMNS: usize = 40;
+
+/// Characters of a cell of a sample.
+const SAMPLE_CHARS: u32 = 200;
 
 /// Characters kept for what stands below the rows.
 const FOOT: usize = 600;
@@ -51,6 +54,18 @@ pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
     page.text
 }
 
+/// A few rows as a table, with cells short enough to look at, in at most a quarter of the budget.
+pub fn sample(rows: &Rows, limits: &Limits) -> String {
+    let limits = Limits {
+        text_chars: limits.text_chars / 4,
+        cell_chars: limits.cell_chars.min(SAMPLE_CHARS),
+        ..limits.clone()
+    };
+    let mut page = Page::new(&limits);
+    page.table(rows, &limits);
+    page.text
+}
+
 /// The text so far and what may still be added.
 struct Page {
     text: String,
@@ -66,7 +81,8 @@ impl Page {
     fn new(limits: &Limits) -> Self {
         Self {
             text: String::new(),
-            chars: (limits.text_chars as usize).saturating_sub(FOOT),
+            chars: (limits.text_chars as usize)
+                .saturating_sub(FOOT.min(limits.text_chars as usize / 4)),
             bytes: limits.reply_bytes.saturating_sub(ENVELOPE),
             budget: limits.text_chars,
         }
@@ -107,11 +123,7 @@ impl Page {
 
     /// Adds a result set.
     fn rows(&mut self, rows: &Rows, command: &Command, limits: &Limits) {
-        let shown = if rows.columns.len() > MOST_COLUMNS {
-            self.vertical(rows, limits)
-        } else {
-            self.aligned(rows, limits)
-        };
+        let shown = self.table(rows, limits);
         let left = rows.rows.len() - shown;
         if left > 0 && shown == 0 {
             self.add(&format!(
@@ -127,6 +139,15 @@ impl Page {
             ));
         }
         self.add(&count(rows));
+    }
+
+    /// Adds rows in the form that suits them. Answers how many there was room for.
+    fn table(&mut self, rows: &Rows, limits: &Limits) -> usize {
+        if rows.columns.len() > MOST_COLUMNS {
+            self.vertical(rows, limits)
+        } else {
+            self.aligned(rows, limits)
+        }
     }
 
     /// One line for each row. Answers how many rows there was room for.
@@ -175,11 +196,20 @@ impl Page {
                     .collect()
             })
             .collect();
-        let fitted = fit(&widths, right.last().copied().unwrap_or_default());
+        let mut fitted = fit(&widths, right.last().copied().unwrap_or_default());
+        // A single row of long cells would be pushed out by the blanks of its own header.
+        let first: usize = widths
+            .iter()
+            .zip(&fitted)
+            .map(|(cells, width)| width.max(&cells[0]) + 2)
+            .sum();
+        if first * 3 > self.chars {
+            fitted.fill(1);
+        }
         let names: Vec<&str> = header.iter().map(String::as_str).collect();
         let dashes: Vec<String> = fitted
             .iter()
-            .map(|width| "-".repeat((*width).max(1)))
+            .map(|width| "-".repeat((*width).clamp(1, DASHES)))
             .collect();
         let dashes: Vec<&str> = dashes.iter().map(String::as_str).collect();
         if !self.try_add(&line(&names, &fitted, &right)) {
@@ -329,3 +359,6 @@ fn advice(command: &Command) -> &'static str {
         ": use output json."
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,11 +18,16 @@ impl Storage for Imported {
             Role::SuperJournal => wit::Role::SuperJournal,
             Role::Temporary => wit::Role::Temporary,
         };
-        let mut flags = wit::OpenOptions::empty();
-        flags.set(wit::OpenOptions::READ_WRITE, options.read_write);
-        flags.set(wit::OpenOptions::CREATE, options.create);
-        flags.set(wit::OpenOptions::EXCLUSIVE, options.exclusive);
-        flags.set(wit::OpenOptions::DELETE_ON_CLOSE, options.delete_on_close);
+        let flags = [
+            (options.read_write, wit::OpenOptions::READ_WRITE),
+            (options.create, wit::OpenOptions::CREATE),
+            (options.exclusive, wit::OpenOptions::EXCLUSIVE),
+            (options.delete_on_close, wit::OpenOptions::DELETE_ON_CLOSE),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter(|(on, _)| *on)
+            .fold(wit::OpenOptions::empty(), |all, (_, flag)| all | flag);
         let file = wit::open(name, role, flags)?;
         let read_only = file.is_read_only();
         Ok(Box::new(ImportedFile { file, read_only }))

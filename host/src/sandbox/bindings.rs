@@ -15,5 +15,5 @@ wasmtime::component::bindgen!({
     },
 });
 
-pub use self::exports::sqlarium::sandbox::{command, demo, server};
+pub use self::exports::sqlarium::sandbox::{command, server};
 pub use self::sqlarium::sandbox::{mailbox, storage, types};

@@ -45,7 +45,11 @@ pub fn supervise<T>(
             Poll::Ready(Err(trap)) => return Err(Cut { trap: Some(trap) }),
             Poll::Pending => {}
         }
-        look(control.nap().map_or(Duration::ZERO, |nap| nap.min(LONGEST_NAP)));
+        look(
+            control
+                .nap()
+                .map_or(Duration::ZERO, |nap| nap.min(LONGEST_NAP)),
+        );
         if Instant::now() >= deadline {
             control.stop(Stop::Because(budgets.out_of_time()));
         }
@@ -66,7 +70,10 @@ impl Cut {
             Some(Stop::Because(reason)) => return Some(reason),
             None => {}
         }
-        let trap = self.trap.as_ref().and_then(|trap| trap.downcast_ref::<Trap>());
+        let trap = self
+            .trap
+            .as_ref()
+            .and_then(|trap| trap.downcast_ref::<Trap>());
         Some(match trap {
             Some(Trap::OutOfFuel) => budgets.out_of_fuel(),
             _ if starved => budgets.out_of_memory(),

@@ -77,7 +77,9 @@ impl Control {
 
     /// How long the guest wants to be left alone.
     pub fn nap(&self) -> Option<Duration> {
-        self.inner().wake_at.map(|at| at.saturating_duration_since(Instant::now()))
+        self.inner()
+            .wake_at
+            .map(|at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Takes the guest's last words.
@@ -105,9 +107,12 @@ impl Control {
         self.inner().kept.clone()
     }
 
-    /// Sends a line to the client as soon as the supervisor looks in.
-    pub fn send(&self, line: String) {
-        self.inner().outbox.push(line);
+    /// Sends a line to the client as soon as the supervisor looks in; answers
+    /// how many wait for that.
+    pub fn send(&self, line: String) -> usize {
+        let mut inner = self.inner();
+        inner.outbox.push(line);
+        inner.outbox.len()
     }
 
     /// What the call has sent since last asked.

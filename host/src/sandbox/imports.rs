@@ -19,6 +19,9 @@ use super::bindings::storage::{
 use super::control::{Control, KEPT_BYTES, Stop};
 use crate::storage::{self as files, File, Window};
 
+/// Lines that may wait to be passed on to the client.
+const MAX_UNSENT: usize = 64;
+
 /// The longest wait that one `poll` grants.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
@@ -177,19 +180,24 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         let left = store.get_fuel()?;
         Ok((store.data().control.fuel_used(left),))
     })?;
-    mailbox.func_wrap_async("poll", |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
-        {
-            // The future must not hold the store, so what it needs is looked up first.
-            let State { control, budgets, .. } = store.data();
-            // What is left has to do for ending in good order.
-            let left = store.get_fuel();
-            if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
-                control.stop(Stop::Because(budgets.out_of_fuel()));
+    mailbox.func_wrap_async(
+        "poll",
+        |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
+            {
+                // The future must not hold the store, so what it needs is looked up first.
+                let State {
+                    control, budgets, ..
+                } = store.data();
+                // What is left has to do for ending in good order.
+                let left = store.get_fuel();
+                if left.is_ok_and(|left| left < budgets.fuel_reserve()) {
+                    control.stop(Stop::Because(budgets.out_of_fuel()));
+                }
+                let control = control.clone();
+                Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
             }
-            let control = control.clone();
-            Box::new(async move { Ok((poll(&control, wait_ms).await,)) })
-        }
-    })?;
+        },
+    )?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -223,10 +231,9 @@ impl mailbox::Host for State {
         if line.len() as u64 >= self.budgets.reply || line.contains('\n') {
             bail!("the guest sent a line that is too long or not one line");
         }
-        if self.overhears {
-            return Ok(());
+        if self.control.send(line) > MAX_UNSENT {
+            bail!("the guest sends faster than its lines can be passed on");
         }
-        self.control.send(line);
         // The supervisor passes it on before the next one can be made.
         give_way().await;
         Ok(())
@@ -265,7 +272,11 @@ impl mailbox::Host for State {
 async fn give_way() {
     let mut waited = false;
     pin!(poll_fn(move |_| {
-        if std::mem::replace(&mut waited, true) { Poll::Ready(()) } else { Poll::Pending }
+        if std::mem::replace(&mut waited, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }))
     .await;
 }

@@ -55,7 +55,14 @@ impl Vessel {
     /// Nothing is instantiated until the first call.
     pub fn new(sandbox: Sandbox, settings: Settings, budgets: Budgets, storage: Storage) -> Self {
         let control = Arc::new(Control::default());
-        Self { sandbox, settings, budgets, control, storage: Some(storage), live: None }
+        Self {
+            sandbox,
+            settings,
+            budgets,
+            control,
+            storage: Some(storage),
+            live: None,
+        }
     }
 
     /// What calls and their supervisor share.
@@ -77,34 +84,53 @@ impl Vessel {
         self.run(look, async |live, settings, kept| {
             let session = live.session(settings, kept).await?;
             let server = live.bindings.sqlarium_sandbox_server();
-            server.session().call_handle(&mut live.store, session, line).await
+            server
+                .session()
+                .call_handle(&mut live.store, session, line)
+                .await
         })
     }
 
     /// The reply to a line that was too long to hand over.
     pub fn overlong(&mut self) -> Outcome<String> {
-        self.run(|_, _| {}, async |live, settings, kept| {
-            let session = live.session(settings, kept).await?;
-            let server = live.bindings.sqlarium_sandbox_server();
-            server.session().call_overlong(&mut live.store, session).await
-        })
+        self.run(
+            |_, _| {},
+            async |live, settings, kept| {
+                let session = live.session(settings, kept).await?;
+                let server = live.bindings.sqlarium_sandbox_server();
+                server
+                    .session()
+                    .call_overlong(&mut live.store, session)
+                    .await
+            },
+        )
     }
 
     /// Whether the settings can be served; if not, the guest's sentence.
     pub fn check(&mut self) -> Outcome<Result<(), String>> {
-        self.run(|_, _| {}, async |live, settings, _| {
-            let server = live.bindings.sqlarium_sandbox_server();
-            server.call_check(&mut live.store, settings).await
-        })
+        self.run(
+            |_, _| {},
+            async |live, settings, _| {
+                let server = live.bindings.sqlarium_sandbox_server();
+                server.call_check(&mut live.store, settings).await
+            },
+        )
     }
 
     /// Lets the session close its databases.
     pub fn close(&mut self) {
-        if self.live.as_ref().is_some_and(|live| live.session.is_some()) {
-            self.run(|_, _| {}, async |live, _, _| match live.session.take() {
-                Some(session) => session.resource_drop_async(&mut live.store).await,
-                None => Ok(()),
-            });
+        if self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.session.is_some())
+        {
+            self.run(
+                |_, _| {},
+                async |live, _, _| match live.session.take() {
+                    Some(session) => session.resource_drop_async(&mut live.store).await,
+                    None => Ok(()),
+                },
+            );
         }
         self.drop_instance();
     }
@@ -117,8 +143,20 @@ impl Vessel {
     ) -> Outcome<T> {
         self.control.begin(self.budgets.fuel);
         let kept = self.control.kept();
-        let Self { sandbox, settings, budgets, control, storage, live } = self;
-        let overhearing = Overhearing { sandbox, settings, budgets, control };
+        let Self {
+            sandbox,
+            settings,
+            budgets,
+            control,
+            storage,
+            live,
+        } = self;
+        let overhearing = Overhearing {
+            sandbox,
+            settings,
+            budgets,
+            control,
+        };
         let work = async {
             if live.is_none() {
                 let state = State::new(storage.take(), control.clone(), budgets.clone());
@@ -130,7 +168,11 @@ impl Vessel {
                         return Err(error);
                     }
                 };
-                *live = Some(Live { store, bindings, session: None });
+                *live = Some(Live {
+                    store,
+                    bindings,
+                    session: None,
+                });
             }
             let live = live.as_mut().expect("just made");
             live.store.set_fuel(budgets.fuel)?;
@@ -144,13 +186,18 @@ impl Vessel {
     }
 
     fn cut<T>(&mut self, cut: &Cut) -> Outcome<T> {
-        let starved = self.live.as_ref().is_some_and(|live| live.store.data().memory.refused);
+        let starved = self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.store.data().memory.refused);
         self.drop_instance();
         let reason = cut.reason(&self.control, &self.budgets, starved);
         if let Some(trap) = &cut.trap {
             eprintln!("sqlarium: the sandbox was cut off: {trap:#}");
         }
-        let last_words = reason.as_ref().and_then(|reason| self.control.last_words(reason));
+        let last_words = reason
+            .as_ref()
+            .and_then(|reason| self.control.last_words(reason));
         Outcome::Cut { reason, last_words }
     }
 
@@ -173,7 +220,10 @@ impl Live {
             return Ok(session);
         }
         let server = self.bindings.sqlarium_sandbox_server();
-        let session = server.session().call_constructor(&mut self.store, settings, kept).await?;
+        let session = server
+            .session()
+            .call_constructor(&mut self.store, settings, kept)
+            .await?;
         self.session = Some(session);
         Ok(session)
     }
@@ -196,8 +246,9 @@ impl Overhearing<'_> {
             let mut store = self.sandbox.store(state, OVERHEAR_FUEL)?;
             let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
             let session = bindings.sqlarium_sandbox_server().session();
-            let this =
-                session.call_constructor(&mut store, self.settings, &self.control.kept()).await?;
+            let this = session
+                .call_constructor(&mut store, self.settings, &self.control.kept())
+                .await?;
             session.call_overhear(&mut store, this, line).await
         };
         // It has a control of its own: what the busy call is told is not for this one.

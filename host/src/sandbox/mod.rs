@@ -67,7 +67,10 @@ impl Sandbox {
         // Whatever else it imports exists, but traps when called.
         linker.define_unknown_imports_as_traps(component)?;
         let pre: InstancePre<State> = linker.instantiate_pre(component)?;
-        Ok(Self { engine, pre: SandboxPre::new(pre)? })
+        Ok(Self {
+            engine,
+            pre: SandboxPre::new(pre)?,
+        })
     }
 
     /// A fresh store around `state`. Nothing of the guest has run yet.
@@ -104,13 +107,28 @@ impl State {
     pub fn new(storage: Option<Storage>, control: Arc<Control>, budgets: Budgets) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
-        let memory = MemoryBudget { limit: budgets.memory, used: 0, refused: false };
-        Self { table, storage, control, budgets, memory, overhears: false, stderr_bytes: 0 }
+        let memory = MemoryBudget {
+            limit: budgets.memory,
+            used: 0,
+            refused: false,
+        };
+        Self {
+            table,
+            storage,
+            control,
+            budgets,
+            memory,
+            overhears: false,
+            stderr_bytes: 0,
+        }
     }
 
     /// A state for an instance that only judges a line: no files, no say.
     pub fn overhearing(control: Arc<Control>, budgets: Budgets) -> Self {
-        Self { overhears: true, ..Self::new(None, control, budgets) }
+        Self {
+            overhears: true,
+            ..Self::new(None, control, budgets)
+        }
     }
 }
 
@@ -130,7 +148,10 @@ const TABLE_ENTRY: usize = 8;
 impl MemoryBudget {
     fn grow(&mut self, current: usize, desired: usize, unit: usize) -> bool {
         let more = desired.saturating_sub(current).saturating_mul(unit) as u64;
-        let fits = self.used.checked_add(more).is_some_and(|sum| sum <= self.limit);
+        let fits = self
+            .used
+            .checked_add(more)
+            .is_some_and(|sum| sum <= self.limit);
         if fits {
             self.used += more;
         } else {

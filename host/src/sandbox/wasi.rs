@@ -34,7 +34,6 @@ struct Datetime {
 #[component(variant)]
 enum StreamError {
     #[component(name = "last-operation-failed")]
-    #[expect(dead_code, reason = "part of the type, never made")]
     LastOperationFailed(Resource<IoError>),
     #[component(name = "closed")]
     Closed,
@@ -49,22 +48,36 @@ struct Stderr;
 pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Result<()> {
     let engine = linker.engine().clone();
     for (name, item) in component.component_type().imports(&engine) {
-        if !matches!(item.ty, ComponentItem::ComponentInstance(_)) {
+        let ComponentItem::ComponentInstance(instance) = item.ty else {
+            continue;
+        };
+        let Some((interface, _version)) = name.split_once('@') else {
+            continue;
+        };
+        if !interface.starts_with("wasi:") {
             continue;
         }
-        let Some((interface, _version)) = name.split_once('@') else { continue };
-        let define = match interface {
-            "wasi:clocks/monotonic-clock" => monotonic_clock,
-            "wasi:clocks/wall-clock" => wall_clock,
-            "wasi:random/random" => random,
-            "wasi:random/insecure-seed" => insecure_seed,
-            "wasi:cli/environment" => environment,
-            "wasi:cli/stderr" => stderr,
-            "wasi:io/error" => io_error,
-            "wasi:io/streams" => streams,
-            _ => continue,
-        };
-        define(linker.instance(name)?)?;
+        let mut to = linker.instance(name)?;
+        // Types first: every interface that uses one names it again, and all have to agree.
+        for (name, item) in instance.exports(&engine) {
+            if matches!(item.ty, ComponentItem::Resource(_)) {
+                match name {
+                    "error" => to.resource(name, ResourceType::host::<IoError>(), |_, _| Ok(()))?,
+                    "output-stream" => output_stream(&mut to)?,
+                    _ => {}
+                }
+            }
+        }
+        match interface {
+            "wasi:clocks/monotonic-clock" => monotonic_clock(to)?,
+            "wasi:clocks/wall-clock" => wall_clock(to)?,
+            "wasi:random/random" => random(to)?,
+            "wasi:random/insecure-seed" => insecure_seed(to)?,
+            "wasi:cli/environment" => environment(to)?,
+            "wasi:cli/stderr" => stderr(to)?,
+            "wasi:io/streams" => streams(to)?,
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -74,28 +87,41 @@ fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap("now", move |_: StoreContextMut<'_, State>, (): ()| {
         Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
     })?;
-    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| Ok((1u64,)))
+    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((1u64,))
+    })
 }
 
 fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap("now", |_: StoreContextMut<'_, State>, (): ()| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok((Datetime { seconds: now.as_secs(), nanoseconds: now.subsec_nanos() },))
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok((Datetime {
+            seconds: now.as_secs(),
+            nanoseconds: now.subsec_nanos(),
+        },))
     })?;
     to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((Datetime { seconds: 0, nanoseconds: 1 },))
+        Ok((Datetime {
+            seconds: 0,
+            nanoseconds: 1,
+        },))
     })
 }
 
 fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-random-bytes", |_: StoreContextMut<'_, State>, (length,): (u64,)| {
-        if length > MAX_RANDOM {
-            bail!("the guest wants {length} random bytes at once");
-        }
-        let mut bytes = vec![0; usize::try_from(length)?];
-        getrandom::fill(&mut bytes)?;
-        Ok((bytes,))
-    })?;
+    to.func_wrap(
+        "get-random-bytes",
+        |_: StoreContextMut<'_, State>, (length,): (u64,)| {
+            if length > MAX_RANDOM {
+                bail!("the guest wants {length} random bytes at once");
+            }
+            let mut bytes = vec![0; usize::try_from(length)?];
+            getrandom::fill(&mut bytes)?;
+            Ok((bytes,))
+        },
+    )?;
     to.func_wrap("get-random-u64", |_: StoreContextMut<'_, State>, (): ()| {
         Ok((getrandom::u64()?,))
     })
@@ -108,39 +134,45 @@ fn insecure_seed(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-environment", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((Vec::<(String, String)>::new(),))
-    })?;
+    to.func_wrap(
+        "get-environment",
+        |_: StoreContextMut<'_, State>, (): ()| Ok((Vec::<(String, String)>::new(),)),
+    )?;
     to.func_wrap("get-arguments", |_: StoreContextMut<'_, State>, (): ()| {
         Ok((Vec::<String>::new(),))
     })?;
-    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| Ok((None::<String>,)))
-}
-
-fn io_error(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.resource("error", ResourceType::host::<IoError>(), |_, _| Ok(()))
-}
-
-fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("get-stderr", |mut store: StoreContextMut<'_, State>, (): ()| {
-        Ok((store.data_mut().table.push(Stderr)?,))
+    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| {
+        Ok((None::<String>,))
     })
 }
 
-fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn output_stream(to: &mut LinkerInstance<'_, State>) -> Result<()> {
     to.resource("output-stream", ResourceType::host::<Stderr>(), |mut store, rep| {
         store.data_mut().table.delete(Resource::<Stderr>::new_own(rep))?;
         Ok(())
-    })?;
+    })
+}
+
+fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "get-stderr",
+        |mut store: StoreContextMut<'_, State>, (): ()| {
+            Ok((store.data_mut().table.push(Stderr)?,))
+        },
+    )
+}
+
+fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap(
         "[method]output-stream.check-write",
         |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
             Ok((Ok::<_, StreamError>(STDERR_CHUNK),))
         },
     )?;
-    for name in
-        ["[method]output-stream.write", "[method]output-stream.blocking-write-and-flush"]
-    {
+    for name in [
+        "[method]output-stream.write",
+        "[method]output-stream.blocking-write-and-flush",
+    ] {
         to.func_wrap(
             name,
             |mut store: StoreContextMut<'_, State>, (_, text): (Resource<Stderr>, WasmList<u8>)| {
@@ -158,10 +190,16 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
             },
         )?;
     }
-    for name in ["[method]output-stream.flush", "[method]output-stream.blocking-flush"] {
-        to.func_wrap(name, |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
-            Ok((Ok::<(), StreamError>(()),))
-        })?;
+    for name in [
+        "[method]output-stream.flush",
+        "[method]output-stream.blocking-flush",
+    ] {
+        to.func_wrap(
+            name,
+            |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+                Ok((Ok::<(), StreamError>(()),))
+            },
+        )?;
     }
     Ok(())
 }

@@ -160,6 +160,10 @@ impl Disk {
             if options.create {
                 flags |= ffi::SQLITE_OPEN_CREATE;
                 if options.exclusive {
+                    // The layer would open what is there for reading.
+                    if before.is_some() {
+                        return Err(ErrorCode::Io);
+                    }
                     flags |= ffi::SQLITE_OPEN_EXCLUSIVE;
                 }
                 if before.is_none() {
@@ -294,6 +298,26 @@ impl Disk {
         windows
     }
 
+    /// Lets go of all slots: SQLite's layer, when it closes the `-shm`, does not.
+    fn release_slots(&mut self) {
+        if let Some((file, _)) = &mut self.open {
+            for first in 0..8 {
+                let slots = Slots { first, count: 1 };
+                if self.index.shared & slots.mask() != 0 {
+                    let _ = file.shm_lock(slots, ShmAction::UnlockShared);
+                }
+                if self.index.exclusive & slots.mask() != 0 {
+                    let _ = file.shm_lock(slots, ShmAction::UnlockExclusive);
+                }
+            }
+        }
+        self.index.shared = 0;
+        self.index.exclusive = 0;
+    }
+
+    /// Brings copies up to date. After locking alone, not at a barrier: SQLite
+    /// reads the two copies of the header with a barrier in between, and would
+    /// take any commit since the last look for damage.
     fn refresh_windows(&mut self) {
         self.index.windows.iter_mut().for_each(Window::refresh);
     }
@@ -395,7 +419,9 @@ impl Handle for Disk {
             // Not only if `level` is lower: a refused exclusive lock leaves a pending one behind.
             self.opened()?.0.unlock(level)?;
         }
-        self.level = self.level.min(level);
+        if level < self.level {
+            self.level = level;
+        }
         Ok(())
     }
 
@@ -474,7 +500,6 @@ impl Handle for Disk {
         if let Some((file, _)) = &mut self.open {
             file.shm_barrier();
         }
-        self.refresh_windows();
     }
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
@@ -482,8 +507,7 @@ impl Handle for Disk {
         for mut window in self.forget_windows() {
             cleared = cleared.and(window.clear());
         }
-        self.index.shared = 0;
-        self.index.exclusive = 0;
+        self.release_slots();
         self.set_adrift(false);
         let delete = delete && !self.read_only;
         if let Some((file, id)) = &mut self.open {
@@ -501,6 +525,7 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // The windows stay as they are: the guest they are part of may be gone.
         self.forget_windows();
+        self.release_slots();
         self.set_adrift(false);
         if let Some((file, id)) = self.open.take() {
             drop(file);

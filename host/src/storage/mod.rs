@@ -143,10 +143,14 @@ impl Storage {
     /// `disk_bytes`. Fails if the root cannot be opened.
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let budget = Arc::new(Budget::new(disk_bytes));
+        let in_memory = match &grants.database {
+            Served::Memory { name } => Some(name.clone()),
+            Served::File { .. } => None,
+        };
         Ok(Self {
             shared: Arc::new(Shared {
                 names: Names::new(grants)?,
-                memory: memory::Files::new(budget.clone()),
+                memory: memory::Files::new(in_memory.as_deref(), budget.clone()),
                 disk: disk::Common::new(budget.clone()),
                 budget,
                 open: AtomicUsize::new(0),
@@ -155,6 +159,7 @@ impl Storage {
     }
 
     /// How much all files have grown, in bytes.
+    #[cfg(test)]
     pub fn grown(&self) -> u64 {
         self.shared.budget.used()
     }
@@ -327,7 +332,7 @@ impl File {
     }
 
     /// Takes or releases `count` lock slots of the wal-index from `slot` on.
-    /// Writes to the windows, as does [`File::shm_barrier`].
+    /// Brings windows that hold copies up to date.
     pub fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()> {
         let shared = matches!(action, ShmAction::LockShared | ShmAction::UnlockShared);
         if shared && count != 1 {

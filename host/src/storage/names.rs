@@ -7,8 +7,8 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+#[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
@@ -20,6 +20,7 @@ use super::{ErrorCode, NAME_BYTES, Result};
 /// 512 with the suffix of a journal.
 const PATH_BYTES: usize = 500;
 /// How many directories below the root are kept open.
+#[cfg(target_os = "linux")]
 const DIRECTORIES: usize = 256;
 
 /// The database that is always there.
@@ -268,10 +269,12 @@ struct OpenRoot {
     readonly: bool,
     /// Open for as long as the storage: SQLite keeps paths through these
     /// descriptors for longer than the file that brought them up.
+    #[cfg(target_os = "linux")]
     used: Mutex<Vec<Used>>,
 }
 
 /// A directory below the root.
+#[cfg(target_os = "linux")]
 struct Used {
     file: fs::File,
     device: u64,
@@ -284,6 +287,7 @@ impl OpenRoot {
             directory: Dir::open_ambient_dir(&root.directory, ambient_authority())?,
             path: fs::canonicalize(&root.directory)?,
             readonly: root.readonly,
+            #[cfg(target_os = "linux")]
             used: Mutex::default(),
         })
     }
@@ -323,6 +327,7 @@ impl OpenRoot {
     #[cfg(target_os = "linux")]
     fn reach(&self, directory: fs::File, _parent: &Path) -> Result<PathBuf> {
         use std::os::fd::AsRawFd;
+        use std::os::unix::fs::MetadataExt;
 
         let metadata = directory.metadata().map_err(|_| ErrorCode::Io)?;
         let (device, inode) = (metadata.dev(), metadata.ino());

@@ -13,7 +13,7 @@ use super::{ErrorCode, Result};
 /// Whether this system can put shared memory over a buffer without opening the
 /// `-shm` once more, which would lose the locks on it when that is closed.
 pub(super) fn available() -> bool {
-    cfg!(target_os = "linux") && REGION % page_size() == 0
+    cfg!(target_os = "linux") && REGION.is_multiple_of(page_size())
 }
 
 /// A buffer in guest memory that takes up one region of the wal-index.
@@ -41,10 +41,10 @@ impl Window {
     /// memory may go before the file does.
     pub unsafe fn new(at: *mut u8, length: usize) -> Result<Self> {
         let at = NonNull::new(at).ok_or(ErrorCode::Invalid)?;
-        if REGION % page_size() != 0 {
+        if !REGION.is_multiple_of(page_size()) {
             return Err(ErrorCode::NoSharedMemory);
         }
-        if length != REGION || at.addr().get() % page_size() != 0 {
+        if length != REGION || !at.addr().get().is_multiple_of(page_size()) {
             return Err(ErrorCode::Invalid);
         }
         Ok(Self { at, source: None })

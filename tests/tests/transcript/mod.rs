@@ -11,7 +11,8 @@
 //!
 //! `%` holds flags of `sqlarium mcp`. `>` is a line that is sent, `\>` one with the escapes
 //! `\xHH`, `\r`, `\\`; `*N` before the text repeats it (`>*3 x` sends `xxx`). `<` is a line
-//! that comes back before the next one is sent, compared as JSON after [`normalise`].
+//! that comes back before the next one is sent, compared as JSON, without what differs
+//! from run to run.
 //! Nothing else may come back, and the server ends with code 0 when its input does.
 
 use std::fs;
@@ -34,8 +35,6 @@ pub struct Step {
 /// One file.
 #[derive(Debug)]
 pub struct Transcript {
-    /// Where it is.
-    pub path: PathBuf,
     /// Its name: `folder/file`.
     pub name: String,
     /// Flags for `sqlarium mcp`.
@@ -44,9 +43,20 @@ pub struct Transcript {
     pub steps: Vec<Step>,
 }
 
+impl Transcript {
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        root().join(format!("{}.txt", self.name))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts")
+}
+
 /// Every transcript, in the order of their names.
 pub fn all() -> Result<Vec<Transcript>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts");
+    let root = root();
     let mut found = Vec::new();
     for folder in fs::read_dir(&root).context("tests/transcripts")? {
         let folder = folder?.path();
@@ -72,7 +82,6 @@ pub fn all() -> Result<Vec<Transcript>> {
 fn read(path: &Path, name: String) -> Result<Transcript> {
     let text = fs::read_to_string(path)?;
     let mut transcript = Transcript {
-        path: path.to_owned(),
         name,
         flags: Vec::new(),
         steps: Vec::new(),
@@ -142,36 +151,4 @@ fn unescape(text: &str) -> Result<Vec<u8>> {
         }
     }
     Ok(bytes)
-}
-
-/// Takes out of a reply what differs from run to run or from release to release: times, fuel,
-/// the version and the instructions, where they have the form that they should have.
-pub fn normalise(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(normalise),
-        Value::Object(members) => {
-            for (name, member) in members.iter_mut() {
-                match (name.as_str(), &member) {
-                    ("elapsed_ms" | "fuel", Value::Number(_)) => *member = 0.into(),
-                    ("instructions", Value::String(text)) if !text.is_empty() => {
-                        *member = "*".into()
-                    }
-                    ("version", Value::String(text)) if is_version(text) => *member = "*".into(),
-                    // The JSON form of a result, as text.
-                    ("text", Value::String(text)) if text.starts_with('{') => {
-                        if let Ok(mut object) = serde_json::from_str::<Value>(text) {
-                            normalise(&mut object);
-                            *member = object.to_string().into();
-                        }
-                    }
-                    _ => normalise(member),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_version(text: &str) -> bool {
-    text.split('.').count() == 3 && text.starts_with(|c: char| c.is_ascii_digit())
 }

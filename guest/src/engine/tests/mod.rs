@@ -1,10 +1,27 @@
 //! The engine as its callers see it.
 
+mod batches;
+mod budgets;
+mod errors;
+mod files;
+mod guards;
+mod layers;
+mod reads;
+mod rows;
+mod writes;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rusqlite::Connection;
+use serde_json::json;
+
 use super::*;
-use crate::command::output::Output;
+use crate::command::output::{Output, Rows};
 use crate::engine::params::Params;
 use crate::engine::value::Value;
-use crate::host::Alone;
+use crate::host::{Alone, Verdict};
 
 /// An engine on a private database in memory, prepared by `sql`.
 fn engine(sql: &str) -> Engine {
@@ -20,52 +37,151 @@ fn engine_with(settings: Settings, sql: &str) -> Engine {
 }
 
 fn query(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine
-        .database(None)
-        .unwrap()
-        .query(sql, &Params::None, None)
+    engine.database(None)?.query(sql, &Params::None, None)
+}
+
+fn query_with(
+    engine: &mut Engine,
+    sql: &str,
+    params: serde_json::Value,
+) -> Result<Output, Failure> {
+    let params = Params::from_json(&params)?;
+    engine.database(None)?.query(sql, &params, None)
 }
 
 fn exec(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine.database(None).unwrap().exec(sql, &Params::None)
+    engine.database(None)?.exec(sql, &Params::None)
 }
 
-fn rows(output: &Output) -> Vec<Vec<Value>> {
-    output.rows.as_ref().unwrap().rows.clone()
+fn batch(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
+    engine.database(None)?.batch(sql)
 }
 
-#[test]
-fn a_query_answers_rows_under_their_columns() {
-    let mut engine = engine("CREATE TABLE t(a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x');");
-    let output = query(&mut engine, "SELECT a, b, a AS a FROM t").unwrap();
-    let found = output.rows.unwrap();
-    assert_eq!(
-        found.rows,
-        [[
-            Value::Integer(1),
-            Value::Text("x".into()),
-            Value::Integer(1)
-        ]]
+fn explain(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
+    engine.database(None)?.explain(sql)
+}
+
+fn table(output: Output) -> Rows {
+    output.rows.expect("a result set")
+}
+
+/// The only value of the only row of a query.
+#[track_caller]
+fn value(engine: &mut Engine, sql: &str) -> Value {
+    let rows = table(query(engine, sql).unwrap()).rows;
+    assert_eq!((rows.len(), rows[0].len()), (1, 1), "{sql} gives {rows:?}");
+    rows[0][0].clone()
+}
+
+#[track_caller]
+fn number(engine: &mut Engine, sql: &str) -> i64 {
+    match value(engine, sql) {
+        Value::Integer(number) => number,
+        other => panic!("{sql} gives {other:?}"),
+    }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+#[track_caller]
+fn refused(result: Result<Output, Failure>, status: Status, part: &str) -> Failure {
+    let failure = result.expect_err("a refusal");
+    assert_eq!(failure.status, status, "{failure}");
+    assert!(
+        failure.to_string().contains(part),
+        "{failure:?} does not say {part:?}"
     );
-    let names: Vec<&str> = found
-        .columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    assert_eq!(names, ["a", "b", "a"]);
-    assert_eq!(found.columns[0].declared, "INTEGER");
-    assert_eq!((found.total, found.more), (Some(1), false));
+    failure
 }
 
-#[test]
-fn an_exec_commits_and_counts() {
-    let mut engine = engine("CREATE TABLE t(a)");
-    let output = exec(&mut engine, "INSERT INTO t VALUES (1), (2) RETURNING a").unwrap();
-    assert_eq!(rows(&output), [[Value::Integer(1)], [Value::Integer(2)]]);
-    assert_eq!(
-        (output.changes, output.last_insert_rowid),
-        (Some(2), Some(2))
-    );
-    let count = query(&mut engine, "SELECT count(*) FROM t").unwrap();
-    assert_eq!(rows(&count), [[Value::Integer(2)]]);
+/// A folder of a test's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("sqlarium-engine-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A database file, made by `sql` through SQLite itself.
+    fn database(&self, name: &str, sql: &str) -> PathBuf {
+        let path = self.file(name);
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        connection.close().unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn on_file(path: &Path) -> Settings {
+    let name = path.to_str().unwrap().to_owned();
+    Settings {
+        database: name,
+        title: "shop.db".into(),
+        in_memory: false,
+        ..Settings::default()
+    }
+}
+
+fn open(path: &Path) -> Engine {
+    Engine::new(&on_file(path), &Alone)
+}
+
+/// A host that gives its verdict from the n-th poll on, until it is told to forget it.
+struct Stern {
+    polls: AtomicU32,
+    patience: u32,
+    verdict: Mutex<Verdict>,
+    waited_ms: AtomicU32,
+}
+
+impl Stern {
+    fn new(patience: u32, verdict: Verdict) -> &'static Self {
+        Box::leak(Box::new(Self {
+            polls: AtomicU32::new(0),
+            patience,
+            verdict: Mutex::new(verdict),
+            waited_ms: AtomicU32::new(0),
+        }))
+    }
+
+    fn relent(&self) {
+        *self.verdict.lock().unwrap() = Verdict::Proceed;
+    }
+}
+
+impl Host for Stern {
+    fn poll(&self, wait_ms: u32) -> Verdict {
+        self.waited_ms.fetch_add(wait_ms, Ordering::Relaxed);
+        if self.polls.fetch_add(1, Ordering::Relaxed) < self.patience {
+            Verdict::Proceed
+        } else {
+            self.verdict.lock().unwrap().clone()
+        }
+    }
+    fn send(&self, _line: &str) {}
+    fn bequeath(&self, _parts: &[String]) {}
+    fn keep(&self, _state: &str) {}
+    fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
+        None
+    }
+    fn fuel(&self) -> u64 {
+        0
+    }
 }

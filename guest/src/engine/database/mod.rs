@@ -11,18 +11,21 @@
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
 use std::sync::Arc;
+mod batch;
+mod run;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::hooks::Action;
-use rusqlite::{Connection, Statement, ffi};
+use rusqlite::{Connection, ffi};
 
-use super::authorizer::{Gate, Mode, Rule};
+use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
 use super::failure::{self, Circumstances};
+use super::lookup;
 use super::params::Params;
 use super::pulse::Pulse;
-use super::statement::{self, Extent, Harvest, Unprepared};
-use super::{lookup, plan, text};
+use super::statement::Unprepared;
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::settings::Settings;
@@ -196,259 +199,6 @@ impl Database {
         self.end(result)
     }
 
-    fn read(&self, sql: &str, params: &Params, limit: u32) -> Result<Output, Failure> {
-        let (mut statement, mode) = self.prepare(sql, Mode::Read)?;
-        if mode == Mode::Read && self.layers.verdict && !statement.readonly() {
-            // SQLite cannot tell the question for the journal mode from a change of it.
-            let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
-            if !asks {
-                return Err(failure::writes("change the database", &self.settings));
-            }
-        }
-        params.bind(&mut statement)?;
-        self.gate.run(Mode::Read);
-        let harvest = statement::harvest(&mut statement, &self.pulse, self.extent(limit))
-            .map_err(|error| self.failure(&error, sql, 0))?;
-        Ok(answer(harvest))
-    }
-
-    fn write(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
-        let (mut statement, mode) = self.prepare(sql, Mode::Write)?;
-        params.bind(&mut statement)?;
-        let before = self.changes()?;
-        let explains = mode == Mode::Explain;
-        self.gate
-            .run(if explains { Mode::Read } else { Mode::Write });
-        let harvest = self.step(&mut statement, sql, 0)?;
-        let writes = !explains && !statement.readonly();
-        drop(statement);
-        let mut output = answer(harvest);
-        if writes {
-            self.count(&mut output, before)?;
-        }
-        Ok(output)
-    }
-
-    /// Adds what the statement before changed.
-    fn count(&self, output: &mut Output, before: u64) -> Result<(), Failure> {
-        let connection = self.connection()?;
-        // SQLite keeps the count of the statement before, unless this one changed rows.
-        let changed = if connection.total_changes() > before {
-            connection.changes()
-        } else {
-            0
-        };
-        output.changes = Some(output.changes.unwrap_or_default() + changed);
-        if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
-            output.last_insert_rowid = Some(connection.last_insert_rowid());
-        }
-        Ok(())
-    }
-
-    fn changes(&self) -> Result<u64, Failure> {
-        self.inserted.store(false, Ordering::Relaxed);
-        Ok(self.connection()?.total_changes())
-    }
-
-    fn transact(&self, sql: &str) -> Result<Output, Failure> {
-        if sql.contains('\0') {
-            return Err(failure::nul());
-        }
-        if sql.len() as u64 > self.settings.limits.request_bytes {
-            return Err(Failure::new(
-                Status::TooBig,
-                format!(
-                    "The SQL is longer than the request budget of {} bytes (--request).",
-                    self.settings.limits.request_bytes
-                ),
-            ));
-        }
-        self.trusted("BEGIN IMMEDIATE")?;
-        let mut output = Output {
-            changes: Some(0),
-            ..Output::default()
-        };
-        // SQLite reads text that ends in NUL where it is; other text it would copy for each statement.
-        let text = format!("{sql}\0");
-        let mut start = 0;
-        let mut number = 0;
-        while text::blank(&sql[start..]) < sql.len() - start {
-            number += 1;
-            let length = self
-                .member(&text[start..], sql, start, number, &mut output)
-                .map_err(|failure| unchanged(failure, number, sql, start))?;
-            start = (start + length).min(sql.len());
-        }
-        if number == 0 {
-            return Err(failure::empty());
-        }
-        self.trusted("COMMIT").map_err(|failure| Failure {
-            message: format!(
-                "The batch of {number} statements could not be committed: {} Nothing was changed.",
-                failure.message
-            ),
-            ..failure
-        })?;
-        output.extra.insert("statements".into(), number.into());
-        Ok(output)
-    }
-
-    /// Runs the first statement of `rest` as one of a batch and answers its length in bytes.
-    fn member(
-        &self,
-        rest: &str,
-        sql: &str,
-        start: usize,
-        number: usize,
-        output: &mut Output,
-    ) -> Result<usize, Failure> {
-        let mode = if explains(rest) {
-            Mode::Explain
-        } else {
-            Mode::Batch
-        };
-        self.gate.enter(mode);
-        let mut statement = statement::one(self.connection()?, rest, &self.gate, false)
-            .map_err(|unprepared| self.unprepared(unprepared, sql, start))?;
-        self.check(&statement, mode)?;
-        if statement.parameter_count() > 0 {
-            return Err(Failure::new(
-                Status::Syntax,
-                format!("Statement {number} has parameters, and a batch binds no values."),
-            )
-            .hint(
-                "Write the values into the SQL, or run the statement alone with sqlarium_exec.",
-            ));
-        }
-        // Without parameters this is the statement's own text, to its semicolon.
-        let length = statement
-            .expanded_sql()
-            .map_or(rest.len(), |text| text.len());
-        let before = self.changes()?;
-        self.gate.run(if mode == Mode::Explain {
-            Mode::Read
-        } else {
-            mode
-        });
-        let harvest = self.step(&mut statement, sql, start)?;
-        let writes = mode != Mode::Explain && !statement.readonly();
-        drop(statement);
-        if let Some(rows) = harvest.rows {
-            output.rows = Some(rows);
-            output.notes = harvest.note.into_iter().collect();
-        }
-        if writes {
-            self.count(output, before)?;
-        }
-        Ok(length)
-    }
-
-    fn plan(&self, sql: &str) -> Result<Output, Failure> {
-        let (statement, _) = self.prepare(sql, Mode::Explain)?;
-        let explained = statement.is_explain();
-        drop(statement);
-        // A statement of our own making: its text is that of the client with three words before it.
-        let wrapped = if explained == 0 {
-            format!("EXPLAIN QUERY PLAN {sql}")
-        } else {
-            sql.to_owned()
-        };
-        let (mut statement, _) = self.prepare(&wrapped, Mode::Explain)?;
-        if statement.is_explain() == 0 {
-            return Err(Failure::new(
-                Status::Internal,
-                "SQLite did not explain the statement.",
-            ));
-        }
-        let reads = statement.readonly();
-        self.gate.run(Mode::Read);
-        let harvest = self.step(&mut statement, &wrapped, 0)?;
-        let mut output = answer(harvest);
-        if explained != 1 {
-            plan::draw(&mut output);
-        }
-        output.extra.insert(
-            "effect".into(),
-            if reads { "reads" } else { "writes" }.into(),
-        );
-        output.notes.push(if reads {
-            "The statement only reads; it was not run.".into()
-        } else {
-            "The statement writes; it was not run.".into()
-        });
-        Ok(output)
-    }
-
-    /// Steps through `statement`, which starts at `start` in `sql`.
-    fn step(
-        &self,
-        statement: &mut Statement<'_>,
-        sql: &str,
-        start: usize,
-    ) -> Result<Harvest, Failure> {
-        statement::harvest(
-            statement,
-            &self.pulse,
-            self.extent(self.settings.limits.rows),
-        )
-        .map_err(|error| self.failure(&error, sql, start))
-    }
-
-    /// Prepares the one statement of `sql`, in `mode` or, if that is what it asks for, to be explained.
-    fn prepare(&self, sql: &str, mode: Mode) -> Result<(Statement<'_>, Mode), Failure> {
-        let connection = self.connection()?;
-        let mode = if explains(sql) { Mode::Explain } else { mode };
-        self.gate.enter(mode);
-        let mut prepared = statement::one(connection, sql, &self.gate, self.layers.single);
-        if prepared.is_err() && self.know_shadow() {
-            self.gate.enter(mode);
-            prepared = statement::one(connection, sql, &self.gate, self.layers.single);
-        }
-        let statement = prepared.map_err(|unprepared| self.unprepared(unprepared, sql, 0))?;
-        self.check(&statement, mode)?;
-        Ok((statement, mode))
-    }
-
-    /// What the compiled statement must agree with, whatever its text looks like.
-    fn check(&self, statement: &Statement<'_>, mode: Mode) -> Result<(), Failure> {
-        if (mode == Mode::Explain) != (statement.is_explain() != 0) {
-            return Err(Failure::new(
-                Status::Internal,
-                "SQLite and sqlarium do not agree whether this statement is an EXPLAIN.",
-            ));
-        }
-        let seen = self.gate.seen();
-        if seen.schema && !seen.ddl {
-            return Err(Failure::new(
-                Status::Readonly,
-                "This statement would write to the schema table itself.",
-            )
-            .hint("The schema is only changed by CREATE, ALTER and DROP."));
-        }
-        Ok(())
-    }
-
-    /// Whether the refusal was for a table of an R-Tree, which prepares its
-    /// writes whenever it is opened; such a table is let through from then on.
-    /// It cannot be written to directly: SQLite's defensive mode is on.
-    fn know_shadow(&self) -> bool {
-        let Some(denial) = self.gate.denial() else {
-            return false;
-        };
-        let (Rule::Writes, Some(table)) = (denial.rule, denial.table) else {
-            return false;
-        };
-        let Ok(connection) = self.connection() else {
-            return false;
-        };
-        self.gate.enter(Mode::Inspect);
-        let known = lookup::rtree_of(connection, &table).unwrap_or_default();
-        for table in &known {
-            self.gate.know_shadow(table);
-        }
-        !known.is_empty()
-    }
-
     fn unprepared(&self, unprepared: Unprepared, sql: &str, start: usize) -> Failure {
         match unprepared {
             Unprepared::Empty => failure::empty(),
@@ -479,30 +229,6 @@ impl Database {
         match lookup::hint(&link.connection, error, sql) {
             Some(hint) => failure.hint(hint),
             None => failure,
-        }
-    }
-
-    fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {
-        let limits = &self.settings.limits;
-        let most = limits.max_rows;
-        match asked {
-            None => Ok((limits.rows.min(most), None)),
-            Some(rows) if rows > most => Ok((
-                most,
-                Some(format!(
-                    "limit was lowered from {rows} to {most}, the most there is (--max-rows)."
-                )),
-            )),
-            Some(rows) => Ok((rows, None)),
-        }
-    }
-
-    fn extent(&self, rows: u32) -> Extent {
-        let limits = &self.settings.limits;
-        Extent {
-            rows,
-            count: limits.max_rows,
-            bytes: limits.reply_bytes,
         }
     }
 
@@ -685,11 +411,6 @@ impl Database {
     }
 }
 
-/// Whether the statement announces itself as an EXPLAIN, which SQLite then has to confirm.
-fn explains(sql: &str) -> bool {
-    text::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
-}
-
 /// Whether reading fails because something has to be written first.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     match error {
@@ -703,25 +424,5 @@ fn needs_writing(error: &rusqlite::Error) -> bool {
             ) || error.extended_code & 0xff == ffi::SQLITE_CANTOPEN
         }
         _ => false,
-    }
-}
-
-fn answer(harvest: Harvest) -> Output {
-    Output {
-        rows: harvest.rows,
-        notes: harvest.note.into_iter().collect(),
-        ..Output::default()
-    }
-}
-
-/// The failure of a whole batch for that of one of its statements.
-fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
-    let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
-    Failure {
-        message: format!(
-            "Statement {number} of the batch (line {line}) failed: {} Nothing was changed.",
-            failure.message
-        ),
-        ..failure
     }
 }

@@ -1,0 +1,43 @@
+# make            sets up what is missing, builds, and shows sqlarium at work on a sample database
+# make test       runs every test
+# make install    installs the sqlarium command (cargo install)
+# make setup      only sets up: the target wasm32-wasip2 and a C compiler for WebAssembly
+# make lint       checks formatting and runs clippy, for the host and for the guest
+# make clean      removes everything that was built or fetched
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test install setup build lint clean
+
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+# A machine may have the right Rust under another name than rust-toolchain.toml's.
+ifneq ($(shell cargo --version >/dev/null 2>&1 && echo there),there)
+export RUSTUP_TOOLCHAIN ?= $(shell cd / && rustup show active-toolchain 2>/dev/null | cut -d ' ' -f 1)
+endif
+
+demo: build
+	@"$(CARGO_TARGET_DIR)/release/sqlarium" demo
+
+build: setup
+	@cargo build --release --locked
+
+test: build
+	@tests/clients/setup
+	@if cargo nextest --version >/dev/null 2>&1; \
+	then cargo nextest run --release --locked --workspace; \
+	else cargo test --release --locked --workspace; fi
+
+install: setup
+	@cargo install --path host --locked
+
+setup:
+	@host/build/setup
+
+lint: build
+	@cargo fmt --all --check
+	@cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
+	@"$(CARGO_TARGET_DIR)/guest/cargo" clippy --quiet --locked --profile guest --package sqlarium-guest --lib -- -D warnings
+
+clean:
+	@cargo clean --quiet
+	@rm -rf tests/clients/node_modules tests/clients/.venv

@@ -1,0 +1,115 @@
+//! Several statements of a client in one transaction.
+
+use super::Database;
+use super::run::explains;
+use crate::command::output::Output;
+use crate::command::status::{Failure, Status};
+use crate::engine::authorizer::Mode;
+use crate::engine::{failure, statement, text};
+
+impl Database {
+    pub(super) fn transact(&self, sql: &str) -> Result<Output, Failure> {
+        if sql.contains('\0') {
+            return Err(failure::nul());
+        }
+        if sql.len() as u64 > self.settings.limits.request_bytes {
+            return Err(Failure::new(
+                Status::TooBig,
+                format!(
+                    "The SQL is longer than the request budget of {} bytes (--request).",
+                    self.settings.limits.request_bytes
+                ),
+            ));
+        }
+        self.trusted("BEGIN IMMEDIATE")?;
+        let mut output = Output {
+            changes: Some(0),
+            ..Output::default()
+        };
+        // SQLite reads text that ends in NUL where it is; other text it would copy for each statement.
+        let text = format!("{sql}\0");
+        let mut start = 0;
+        let mut number = 0;
+        while text::blank(&sql[start..]) < sql.len() - start {
+            number += 1;
+            let length = self
+                .member(&text[start..], sql, start, number, &mut output)
+                .map_err(|failure| unchanged(failure, number, sql, start))?;
+            start = (start + length).min(sql.len());
+        }
+        if number == 0 {
+            return Err(failure::empty());
+        }
+        self.trusted("COMMIT").map_err(|failure| Failure {
+            message: format!(
+                "The batch of {number} statements could not be committed: {} Nothing was changed.",
+                failure.message
+            ),
+            ..failure
+        })?;
+        output.extra.insert("statements".into(), number.into());
+        Ok(output)
+    }
+
+    /// Runs the first statement of `rest` as one of a batch and answers its length in bytes.
+    fn member(
+        &self,
+        rest: &str,
+        sql: &str,
+        start: usize,
+        number: usize,
+        output: &mut Output,
+    ) -> Result<usize, Failure> {
+        let mode = if explains(rest) {
+            Mode::Explain
+        } else {
+            Mode::Batch
+        };
+        self.gate.enter(mode);
+        let mut statement = statement::one(self.connection()?, rest, &self.gate, false)
+            .map_err(|unprepared| self.unprepared(unprepared, sql, start))?;
+        self.check(&statement, rest)?;
+        if statement.parameter_count() > 0 {
+            return Err(Failure::new(
+                Status::Syntax,
+                format!("Statement {number} has parameters, and a batch binds no values."),
+            )
+            .hint(
+                "Write the values into the SQL, or run the statement alone with sqlarium_exec.",
+            ));
+        }
+        // Without parameters this is the statement's own text, to its semicolon.
+        let length = statement
+            .expanded_sql()
+            .map_or(rest.len(), |text| text.len());
+        let before = self.changes()?;
+        self.gate.run(if mode == Mode::Explain {
+            Mode::Read
+        } else {
+            mode
+        });
+        let harvest = self.step(&mut statement, sql, start)?;
+        let writes = mode != Mode::Explain && !statement.readonly();
+        drop(statement);
+        if let Some(rows) = harvest.rows {
+            output.rows = Some(rows);
+            output.notes = harvest.note.into_iter().collect();
+        }
+        if writes {
+            self.count(output, before)?;
+        }
+        Ok(length)
+    }
+}
+
+/// The failure of a whole batch for that of one of its statements.
+fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
+    let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
+    Failure {
+        message: format!(
+            "Statement {number} of the batch (line {line}) failed: {} Nothing was changed.",
+            failure.message
+        ),
+        ..failure
+    }
+}

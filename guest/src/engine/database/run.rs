@@ -1,0 +1,216 @@
+//! One statement of a client: prepared behind the guards, run, counted.
+
+use std::sync::atomic::Ordering;
+
+use rusqlite::Statement;
+
+use super::Database;
+use crate::command::output::Output;
+use crate::command::status::{Failure, Status};
+use crate::engine::authorizer::{Mode, Rule};
+use crate::engine::params::Params;
+use crate::engine::statement::{self, Extent, Harvest};
+use crate::engine::{failure, lookup, plan, text};
+
+impl Database {
+    pub(super) fn read(&self, sql: &str, params: &Params, limit: u32) -> Result<Output, Failure> {
+        let (mut statement, mode) = self.prepare(sql, Mode::Read)?;
+        if mode == Mode::Read && self.layers.verdict && !statement.readonly() {
+            // SQLite cannot tell the question for the journal mode from a change of it.
+            let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
+            if !asks {
+                return Err(failure::writes("change the database", &self.settings));
+            }
+        }
+        params.bind(&mut statement)?;
+        self.gate.run(Mode::Read);
+        let harvest = statement::harvest(&mut statement, &self.pulse, self.extent(limit))
+            .map_err(|error| self.failure(&error, sql, 0))?;
+        Ok(answer(harvest))
+    }
+
+    pub(super) fn write(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
+        let (mut statement, mode) = self.prepare(sql, Mode::Write)?;
+        params.bind(&mut statement)?;
+        let before = self.changes()?;
+        let explains = mode == Mode::Explain;
+        self.gate
+            .run(if explains { Mode::Read } else { Mode::Write });
+        let harvest = self.step(&mut statement, sql, 0)?;
+        let writes = !explains && !statement.readonly();
+        drop(statement);
+        let mut output = answer(harvest);
+        if writes {
+            self.count(&mut output, before)?;
+        }
+        Ok(output)
+    }
+
+    pub(super) fn plan(&self, sql: &str) -> Result<Output, Failure> {
+        let (statement, _) = self.prepare(sql, Mode::Explain)?;
+        let explained = statement.is_explain();
+        drop(statement);
+        // A statement of our own making: its text is that of the client with three words before it.
+        let wrapped = if explained == 0 {
+            format!("EXPLAIN QUERY PLAN {sql}")
+        } else {
+            sql.to_owned()
+        };
+        let (mut statement, _) = self.prepare(&wrapped, Mode::Explain)?;
+        if statement.is_explain() == 0 {
+            return Err(Failure::new(
+                Status::Internal,
+                "SQLite did not explain the statement.",
+            ));
+        }
+        let reads = statement.readonly();
+        self.gate.run(Mode::Read);
+        let harvest = self.step(&mut statement, &wrapped, 0)?;
+        let mut output = answer(harvest);
+        if explained != 1 {
+            plan::draw(&mut output);
+        }
+        output.extra.insert(
+            "effect".into(),
+            if reads { "reads" } else { "writes" }.into(),
+        );
+        output.notes.push(if reads {
+            "The statement only reads; it was not run.".into()
+        } else {
+            "The statement writes; it was not run.".into()
+        });
+        Ok(output)
+    }
+
+    /// Prepares the one statement of `sql`, in `mode` or, if that is what it asks for, to be explained.
+    pub(super) fn prepare(&self, sql: &str, mode: Mode) -> Result<(Statement<'_>, Mode), Failure> {
+        let connection = self.connection()?;
+        let mode = if explains(sql) { Mode::Explain } else { mode };
+        self.gate.enter(mode);
+        let mut prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        // Once for each R-Tree that the statement opens.
+        while prepared.is_err() && self.know_shadow() {
+            self.gate.enter(mode);
+            prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        }
+        let statement = prepared.map_err(|unprepared| self.unprepared(unprepared, sql, 0))?;
+        self.check(&statement, sql)?;
+        Ok((statement, mode))
+    }
+
+    /// What the compiled statement must agree with, whatever its text looks like.
+    pub(super) fn check(&self, statement: &Statement<'_>, sql: &str) -> Result<(), Failure> {
+        if explains(sql) != (statement.is_explain() != 0) {
+            return Err(Failure::new(
+                Status::Internal,
+                "SQLite and sqlarium do not agree whether this statement is an EXPLAIN.",
+            ));
+        }
+        let seen = self.gate.seen();
+        if seen.schema && !seen.ddl {
+            return Err(Failure::new(
+                Status::Readonly,
+                "This statement would write to the schema table itself.",
+            )
+            .hint("The schema is only changed by CREATE, ALTER and DROP."));
+        }
+        Ok(())
+    }
+
+    /// Whether the refusal was for a table of an R-Tree, which prepares its
+    /// writes whenever it is opened; such a table is let through from then on.
+    /// It cannot be written to directly: SQLite's defensive mode is on.
+    pub(super) fn know_shadow(&self) -> bool {
+        let Some(denial) = self.gate.denial() else {
+            return false;
+        };
+        let (Rule::Writes, Some(table)) = (&denial.rule, &denial.table) else {
+            return false;
+        };
+        let Ok(connection) = self.connection() else {
+            return false;
+        };
+        self.gate.enter(Mode::Inspect);
+        let parts = lookup::rtree_of(connection, table).unwrap_or_default();
+        let news = parts
+            .iter()
+            .filter(|part| self.gate.know_shadow(part))
+            .count()
+            > 0;
+        self.gate.recall(denial);
+        news
+    }
+
+    /// Steps through `statement`, which starts at `start` in `sql`.
+    pub(super) fn step(
+        &self,
+        statement: &mut Statement<'_>,
+        sql: &str,
+        start: usize,
+    ) -> Result<Harvest, Failure> {
+        statement::harvest(
+            statement,
+            &self.pulse,
+            self.extent(self.settings.limits.rows),
+        )
+        .map_err(|error| self.failure(&error, sql, start))
+    }
+
+    /// Adds what the statement before changed.
+    pub(super) fn count(&self, output: &mut Output, before: u64) -> Result<(), Failure> {
+        let connection = self.connection()?;
+        // SQLite keeps the count of the statement before, unless this one changed rows.
+        let changed = if connection.total_changes() > before {
+            connection.changes()
+        } else {
+            0
+        };
+        output.changes = Some(output.changes.unwrap_or_default() + changed);
+        if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
+            output.last_insert_rowid = Some(connection.last_insert_rowid());
+        }
+        Ok(())
+    }
+
+    pub(super) fn changes(&self) -> Result<u64, Failure> {
+        self.inserted.store(false, Ordering::Relaxed);
+        Ok(self.connection()?.total_changes())
+    }
+
+    pub(super) fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {
+        let limits = &self.settings.limits;
+        let most = limits.max_rows;
+        match asked {
+            None => Ok((limits.rows.min(most), None)),
+            Some(rows) if rows > most => Ok((
+                most,
+                Some(format!(
+                    "limit was lowered from {rows} to {most}, the most there is (--max-rows)."
+                )),
+            )),
+            Some(rows) => Ok((rows, None)),
+        }
+    }
+
+    pub(super) fn extent(&self, rows: u32) -> Extent {
+        let limits = &self.settings.limits;
+        Extent {
+            rows,
+            count: limits.max_rows,
+            bytes: limits.reply_bytes,
+        }
+    }
+}
+
+/// Whether the statement announces itself as an EXPLAIN, which SQLite then has to confirm.
+pub(super) fn explains(sql: &str) -> bool {
+    text::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
+}
+
+fn answer(harvest: Harvest) -> Output {
+    Output {
+        rows: harvest.rows,
+        notes: harvest.note.into_iter().collect(),
+        ..Output::default()
+    }
+}

@@ -1,0 +1,262 @@
+use serde_json::json;
+
+use super::*;
+use crate::command::output::Column;
+use crate::command::status::Status;
+use crate::command::table::find;
+use crate::engine::value::Value;
+
+fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> Rows {
+    Rows {
+        columns: columns
+            .iter()
+            .map(|name| Column {
+                name: (*name).into(),
+                declared: String::new(),
+            })
+            .collect(),
+        rows,
+        limit: 200,
+        ..Rows::default()
+    }
+}
+
+fn shown(rows: Rows, limits: &Limits) -> String {
+    let output = Output {
+        rows: Some(rows),
+        ..Output::default()
+    };
+    render(find("query").unwrap(), &output, limits)
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+#[test]
+fn a_table_is_aligned_with_numbers_to_the_right() {
+    let rows = rows(
+        &["name", "n", "note"],
+        vec![
+            vec![text("ab"), Value::Integer(5), text("x")],
+            vec![text("日本"), Value::Integer(-1200), Value::Null],
+        ],
+    );
+    assert_eq!(
+        shown(rows, &Limits::default()),
+        "name      n  note\n----  -----  ----\nab        5  x\n日本  -1200  NULL\n(2 rows)\n"
+    );
+}
+
+#[test]
+fn an_empty_result_shows_its_headers() {
+    assert_eq!(
+        shown(rows(&["a", "b"], vec![]), &Limits::default()),
+        "a  b\n-  -\n(0 rows)\n"
+    );
+}
+
+#[test]
+fn columns_of_one_name_are_all_shown() {
+    let rows = rows(
+        &["id", "id"],
+        vec![vec![Value::Integer(1), Value::Integer(2)]],
+    );
+    assert_eq!(
+        shown(rows, &Limits::default()),
+        "id  id\n--  --\n 1   2\n(1 row)\n"
+    );
+}
+
+#[test]
+fn more_rows_are_said_with_the_limit_and_the_total_where_it_is_known() {
+    let mut some = rows(&["a"], vec![vec![Value::Integer(1)]]);
+    some.more = true;
+    assert!(
+        shown(some.clone(), &Limits::default())
+            .ends_with("(1 row; more exist: the limit is 200)\n")
+    );
+    some.total = Some(7);
+    assert!(shown(some, &Limits::default()).ends_with("(1 of 7 rows: the limit is 200)\n"));
+}
+
+#[test]
+fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
+    let many = (0..5_000)
+        .map(|n| vec![Value::Integer(n), text("twenty characters xx")])
+        .collect();
+    let page = shown(rows(&["n", "t"], many), &Limits::default());
+    assert!(page.chars().count() <= 40_000, "{}", page.chars().count());
+    let lines: Vec<&str> = page.lines().collect();
+    let shown = lines.len() - 4;
+    assert!(shown > 1_000);
+    assert!(lines[2..2 + shown].iter().all(|line| line.ends_with("xx")));
+    assert_eq!(
+        lines[2 + shown],
+        format!(
+            "… {} more rows not shown (text budget of 40000 characters, --text): ask for fewer \
+             columns, page with LIMIT and OFFSET, or use output json.",
+            5_000 - shown
+        )
+    );
+    assert_eq!(lines[3 + shown], "(5000 rows)");
+}
+
+#[test]
+fn a_long_cell_is_cut_and_told_how_to_read_on() {
+    let page = shown(
+        rows(
+            &["id", "body"],
+            vec![vec![Value::Integer(1), text(&"x".repeat(1 << 20))]],
+        ),
+        &Limits::default(),
+    );
+    assert!(page.contains("xxx… (1048576 characters)\n"));
+    assert!(page.contains(
+        "Text longer than 2000 characters is cut in body: read on with substr(body, 2001), or ask for output json."
+    ));
+    assert!(page.len() < 5_000);
+}
+
+#[test]
+fn a_row_that_would_not_fit_by_itself_is_cut_harder() {
+    let row = || {
+        (0..30)
+            .map(|_| text(&"y".repeat(5_000)))
+            .collect::<Vec<Value>>()
+    };
+    let names: Vec<String> = (0..30).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let page = shown(rows(&names, vec![row()]), &Limits::default());
+    assert!(page.chars().count() <= 40_000);
+    assert!(
+        page.contains("(1 row)") && !page.contains("not shown"),
+        "{}",
+        &page[page.len() - 300..]
+    );
+    assert!(
+        page.contains("is cut in c0 (and 29 other columns)"),
+        "{}",
+        &page[page.len() - 300..]
+    );
+}
+
+#[test]
+fn one_very_long_cell_does_not_widen_every_row() {
+    let mut many: Vec<Vec<Value>> = (0..300)
+        .map(|n| vec![Value::Integer(n), text("short"), text("tail")])
+        .collect();
+    many[7][1] = text(&"z".repeat(1_900));
+    let data: usize = 10 + 90 * 2 + 200 * 3 + 299 * 5 + 1_900 + 300 * 4;
+    let page = shown(rows(&["n", "body", "t"], many), &Limits::default());
+    assert!(page.contains("(300 rows)"));
+    // Separators and line ends are five for each row.
+    let padding = page.len() - data - 302 * 5;
+    assert!(padding <= data + 300, "{padding} for {data}");
+}
+
+#[test]
+fn hostile_cells_and_names_leave_a_row_a_row() {
+    let page = shown(
+        rows(
+            &["a\nb", "\u{1b}[2J"],
+            vec![
+                vec![text("x\ny\u{202e}"), text("")],
+                vec![Value::Null, text("NULL")],
+            ],
+        ),
+        &Limits::default(),
+    );
+    assert_eq!(
+        page,
+        "a\\nb        \\u001b[2J\n----------  ---------\n\
+         x\\ny\\u202e  ''\nNULL        'NULL'\n(2 rows)\n"
+    );
+}
+
+#[test]
+fn hundreds_of_columns_stand_below_each_other() {
+    let names: Vec<String> = (0..300).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let row = (0..300).map(Value::Integer).collect::<Vec<Value>>();
+    let page = shown(rows(&names, vec![row.clone(), row]), &Limits::default());
+    assert!(page.starts_with("-- row 1 --\nc0 = 0\nc1 = 1\n"));
+    assert!(page.contains("-- row 2 --\n") && page.ends_with("c299 = 299\n(2 rows)\n"));
+    let empty = shown(rows(&names, vec![]), &Limits::default());
+    assert!(empty.starts_with("c0\nc1\n") && empty.ends_with("(0 rows)\n"));
+}
+
+#[test]
+fn two_thousand_columns_with_long_names_stay_within_the_budget() {
+    let names: Vec<String> = (0..2_000)
+        .map(|n| format!("{n}{}", "n".repeat(60)))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let row = (0..2_000).map(|_| text("value")).collect::<Vec<Value>>();
+    let page = shown(rows(&names, vec![row]), &Limits::default());
+    assert!(page.chars().count() <= 40_000);
+    assert!(page.contains("name the columns that you need"), "{page}");
+}
+
+#[test]
+fn the_reply_budget_holds_for_text_too() {
+    let limits = Limits {
+        text_chars: 1_000_000,
+        reply_bytes: 100_000,
+        ..Limits::default()
+    };
+    let many = (0..5_000).map(|_| vec![text(&"\"".repeat(50))]).collect();
+    let page = shown(rows(&["q"], many), &limits);
+    assert!(serde_json::to_string(&page).unwrap().len() < 100_000);
+    assert!(page.contains("more rows not shown"));
+}
+
+#[test]
+fn text_comes_before_rows_and_remarks_after_them() {
+    let output = Output {
+        text: Some("head\u{7}\n".into()),
+        rows: Some(rows(&["a"], vec![])),
+        changes: Some(1),
+        last_insert_rowid: Some(9),
+        notes: vec!["note\nwith break".into()],
+        ..Output::default()
+    };
+    assert_eq!(
+        render(find("exec").unwrap(), &output, &Limits::default()),
+        "head\\u0007\n\na\n-\n(0 rows)\n1 row changed.\nLast inserted rowid: 9.\nnote\\nwith break\n"
+    );
+    assert_eq!(
+        render(
+            find("exec").unwrap(),
+            &Output::default(),
+            &Limits::default()
+        ),
+        "Done.\n"
+    );
+}
+
+#[test]
+fn long_text_ends_with_what_is_left() {
+    let output = Output {
+        text: Some("line\n".repeat(20_000)),
+        ..Output::default()
+    };
+    let page = render(find("schema").unwrap(), &output, &Limits::default());
+    assert!(page.chars().count() <= 40_000);
+    assert!(page.ends_with("--text): narrow it with pattern, or use output json.\n"));
+}
+
+#[test]
+fn a_refusal_is_its_status_and_sentences() {
+    let failure = Failure::new(Status::NotFound, "There is no table x.").hint("Did you mean y?");
+    assert_eq!(
+        refusal(&failure),
+        "not_found: There is no table x. Did you mean y?"
+    );
+    let failure = Failure::new(Status::Syntax, "near \"\u{1b}[31m\"");
+    assert_eq!(refusal(&failure), "syntax: near \"\\u001b[31m\"");
+    assert_eq!(
+        json!(refusal(&failure)).as_str().unwrap().lines().count(),
+        1
+    );
+}
