@@ -212,7 +212,7 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         ErrorCode::TooBig => Failure::new(
             Status::TooBig,
             format!(
-                "A string, blob or row exceeds the limit of {} bytes, or the SQL that of {} bytes (--request).",
+                "A string, blob or row exceeds the limit of {} bytes (a quarter of --memory), or the SQL that of {} bytes (--request).",
                 limits.memory_bytes / 4,
                 limits.request_bytes
             ),

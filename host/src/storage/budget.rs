@@ -95,6 +95,7 @@ impl Budget {
     }
 
     /// What is used up, in bytes.
+    #[cfg(test)]
     pub fn used(&self) -> u64 {
         self.state().used
     }

@@ -51,6 +51,15 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (usize, std::ops::
 }
 
 impl Data {
+    fn empty(budget: &Arc<Budget>) -> Shared {
+        Arc::new(Mutex::new(Self {
+            chunks: Vec::new(),
+            size: 0,
+            locks: Locks::default(),
+            budget: budget.clone(),
+        }))
+    }
+
     fn resize(&mut self, size: u64) -> Result<()> {
         if size > self.size {
             self.budget.take(size - self.size)?;
@@ -111,10 +120,11 @@ pub struct Files {
 }
 
 impl Files {
-    /// None yet.
-    pub fn new(budget: Arc<Budget>) -> Self {
+    /// The database `served`, empty, if there is one: it is there before anyone writes to it.
+    pub fn new(served: Option<&str>, budget: Arc<Budget>) -> Self {
+        let empty = served.map(|name| (name.to_owned(), Data::empty(&budget)));
         Self {
-            named: Mutex::default(),
+            named: Mutex::new(empty.into_iter().collect()),
             budget,
         }
     }
@@ -130,13 +140,7 @@ impl Files {
             Some(_) if options.create && options.exclusive => return Err(ErrorCode::Io),
             Some(data) => data.clone(),
             None if options.create => {
-                let data = Data {
-                    chunks: Vec::new(),
-                    size: 0,
-                    locks: Locks::default(),
-                    budget: self.budget.clone(),
-                };
-                let data = Arc::new(Mutex::new(data));
+                let data = Data::empty(&self.budget);
                 named.insert(name.to_owned(), data.clone());
                 data
             }

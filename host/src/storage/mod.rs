@@ -143,10 +143,14 @@ impl Storage {
     /// `disk_bytes`. Fails if the root cannot be opened.
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let budget = Arc::new(Budget::new(disk_bytes));
+        let in_memory = match &grants.database {
+            Served::Memory { name } => Some(name.clone()),
+            Served::File { .. } => None,
+        };
         Ok(Self {
             shared: Arc::new(Shared {
                 names: Names::new(grants)?,
-                memory: memory::Files::new(budget.clone()),
+                memory: memory::Files::new(in_memory.as_deref(), budget.clone()),
                 disk: disk::Common::new(budget.clone()),
                 budget,
                 open: AtomicUsize::new(0),
@@ -155,6 +159,7 @@ impl Storage {
     }
 
     /// How much all files have grown, in bytes.
+    #[cfg(test)]
     pub fn grown(&self) -> u64 {
         self.shared.budget.used()
     }
