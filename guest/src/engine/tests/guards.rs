@@ -58,8 +58,6 @@ const WRITES: &[(&str, &str)] = &[
     ),
     ("DELETE FROM docs", "delete from docs"),
     ("INSERT INTO tree VALUES (2, 0, 1)", "insert into tree"),
-    ("UPDATE docs_data SET block = 1", "update docs_data"),
-    ("UPDATE sqlite_schema SET sql = 'x'", "change the schema"),
     ("PRAGMA user_version = 7", "PRAGMA user_version = 7"),
     ("PRAGMA user_version(7)", "PRAGMA user_version = 7"),
     ("PRAGMA main.application_id = 1", "application_id"),
