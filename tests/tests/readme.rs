@@ -100,6 +100,23 @@ fn every_other_command_is_one_that_ci_runs() {
 }
 
 #[test]
+fn every_command_in_the_text_works() {
+    let readme = readme();
+    let spans = readme
+        .split('`')
+        .filter(|span| span.starts_with("sqlarium ") && !span.contains('\n'));
+    // Words in capitals stand for something else.
+    let whole = spans.filter(|span| !span.contains(|c: char| c.is_ascii_uppercase()));
+    let mut commands = 0;
+    for command in whole {
+        let finished = run(command.split(' ').skip(1));
+        assert_eq!(finished.code, Some(0), "{command}: {}", finished.stderr);
+        commands += 1;
+    }
+    assert!(commands >= 3, "{commands} commands");
+}
+
+#[test]
 fn the_table_of_tools_is_that_of_the_program() {
     let mut server = Server::ready([""; 0]);
     let tools = server.ask("tools/list", json!({}));
