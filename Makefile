@@ -19,7 +19,7 @@ demo: build
 	@"$(CARGO_TARGET_DIR)/release/sqlarium" demo
 
 build: setup
-	@cargo build --release --locked
+	@cargo build --release --locked --workspace
 
 test: build
 	@tests/clients/setup

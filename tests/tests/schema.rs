@@ -89,7 +89,7 @@ impl Schema {
                 jsonschema::validator_for(&schema).map_err(|error| anyhow::anyhow!("{error}"))?;
             self.compiled.insert(name.clone(), validator);
         }
-        for error in self.compiled[&name].iter_errors(value) {
+        if let Some(error) = self.compiled[&name].iter_errors(value).next() {
             bail!(
                 "{} {name}: {error} at {} in {value}",
                 self.revision,

@@ -296,7 +296,7 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
         .hint("Try again.");
     }
     let ms = about.settings.limits.busy_ms;
-    let waited = if ms % 1_000 == 0 {
+    let waited = if ms.is_multiple_of(1_000) {
         format!("{} s", ms / 1_000)
     } else {
         format!("{ms} ms")
@@ -363,9 +363,12 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
              the string: MATCH '\"well-known\" AND \"c++\"'.",
         );
     }
+    if said.contains("nested too deep") {
+        return failure(Status::TooBig)
+            .hint("A trigger sets itself off again, directly or through others.");
+    }
     if said.starts_with("Expression tree is too large")
         || said.contains("too many")
-        || said.contains("nested too deep")
         || said.contains("stack overflow")
     {
         return failure(Status::TooBig)
@@ -402,6 +405,7 @@ fn capital(said: &str) -> String {
         "unrecognized",
         "wrong number",
         "cannot",
+        "triggers",
     ] {
         if said.starts_with(start) {
             let mut characters = said.chars();

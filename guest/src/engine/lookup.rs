@@ -110,21 +110,22 @@ fn last_part(name: &str) -> &str {
 }
 
 fn object(connection: &Connection, kind: &str, name: &str) -> Option<String> {
-    let types = if kind == "table" {
-        "'table', 'view'"
+    let names = if kind == "table" || kind == "view" {
+        // Without the parts of virtual tables.
+        let query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
+                     AND (?1 = 'table' OR type = ?1) AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+        strings(connection, query, kind)?
     } else {
-        "?1"
+        let query = "SELECT name FROM sqlite_schema WHERE type = ?1
+                     AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+        strings(connection, query, kind)?
     };
-    let query = format!(
-        "SELECT name FROM sqlite_schema WHERE type IN ({types}) AND ?1 = ?1 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-    );
-    let names = strings(connection, &query, kind)?;
     if names.is_empty() {
-        return Some(format!("The database has no {kind}s yet."));
+        return Some(format!("The database has no {} yet.", plural(kind)));
     }
     let near = closest(name, names.iter().map(String::as_str), SUGGESTED);
     Some(if near.is_empty() {
-        format!("The {kind}s are {}.", list(&names))
+        format!("The {} are {}.", plural(kind), list(&names))
     } else {
         format!("Did you mean {}?", text::listed(&near))
     })
@@ -139,10 +140,12 @@ fn column(connection: &Connection, name: &str, sql: &str) -> Option<String> {
     )?;
     let mut columns: Vec<String> = Vec::new();
     let mut told = Vec::new();
-    for table in tables
-        .iter()
-        .filter(|table| words.contains(&table.to_lowercase()))
-    {
+    let lower = sql.to_lowercase();
+    for table in tables.iter().filter(|table| {
+        let table = table.to_lowercase();
+        // A name that has to be quoted is no word.
+        words.contains(&table) || text::words(&table).nth(1).is_some() && lower.contains(&table)
+    }) {
         // A broken view has no columns to suggest.
         let Some(own) = strings(connection, "SELECT name FROM pragma_table_xinfo(?1)", table)
         else {
@@ -186,6 +189,15 @@ fn strings(connection: &Connection, query: &str, parameter: &str) -> Option<Vec<
     let mut statement = connection.prepare(query).ok()?;
     let names = statement.query_map([parameter], |row| row.get(0)).ok()?;
     names.collect::<rusqlite::Result<_>>().ok()
+}
+
+fn plural(kind: &str) -> &str {
+    match kind {
+        "view" => "views",
+        "index" => "indexes",
+        "trigger" => "triggers",
+        _ => "tables",
+    }
 }
 
 fn list(names: &[String]) -> String {

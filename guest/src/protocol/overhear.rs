@@ -70,22 +70,23 @@ impl Session {
         if self.kept.running.as_ref() == Some(id) {
             return Overheard::Cancel;
         }
-        // A batch looks for cancellations of its members itself, before each of them.
-        let mut in_a_batch = self.kept.batch;
+        // A call looks for its cancellation in line before it runs, so that nothing is lost
+        // that comes before it is known, or while another member of its batch runs.
+        let mut looked_for = self.kept.running.is_none() || self.kept.batch;
         for (index, line) in waiting(self.host) {
             match jsonrpc::line(&line) {
                 Line::Single(Ok(Message::Request(request))) if request.id == *id => {
                     return self.withdraw(index, request);
                 }
                 Line::Batch(items) => {
-                    in_a_batch |= items.iter().any(|item| {
+                    looked_for |= items.iter().any(|item| {
                         matches!(jsonrpc::message(item), Ok(Message::Request(request)) if request.id == *id)
                     });
                 }
                 _ => {}
             }
         }
-        if in_a_batch {
+        if looked_for {
             Overheard::Later
         } else {
             Overheard::Settled(None)
@@ -179,6 +180,13 @@ mod tests {
             session.overhear(cancel(r#""\u0061""#).as_bytes()),
             Overheard::Cancel
         );
+    }
+
+    #[test]
+    fn a_cancellation_waits_for_a_call_that_is_not_known_yet() {
+        let host = Recorder::leaked();
+        let mut session = session(&Settings::default(), "", host);
+        assert_eq!(session.overhear(cancel("1").as_bytes()), Overheard::Later);
     }
 
     #[test]

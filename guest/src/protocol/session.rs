@@ -281,11 +281,12 @@ impl Session {
             Ok(call) => call,
             Err(error) => return Answer::Reply(Reply::error(id, error)),
         };
+        self.kept.running = Some(id.clone());
+        self.keep();
+        // From here on a cancellation finds the call; one that came before waits in line.
         if is_taken_back(self.host, &id) {
             return self.cancelled(id, revision);
         }
-        self.kept.running = Some(id.clone());
-        self.keep();
         let cut = |reason: &str| Reply::result(id.clone(), call.interrupted(revision, reason));
         self.host.bequeath(
             &self

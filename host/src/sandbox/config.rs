@@ -11,6 +11,15 @@ pub fn config() -> Config {
         // Calls across the wall are 2 to 3 times cheaper without it, and its ABI stays out of reach.
         .concurrency_support(false)
         .consume_fuel(true)
-        .generate_address_map(false);
+        .generate_address_map(false)
+        // Twice the default for SQLite's recursions, and as much again for the host's own
+        // calls, which run on the same stack.
+        .max_wasm_stack(1 << 20)
+        .async_stack_size(3 << 20)
+        // What the guest does not use cannot be used against us.
+        .wasm_tail_call(false)
+        .wasm_memory64(false)
+        .wasm_multi_memory(false)
+        .wasm_relaxed_simd(false);
     config
 }

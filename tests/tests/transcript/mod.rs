@@ -10,13 +10,15 @@
 //! ```
 //!
 //! `%` holds flags of `sqlarium mcp`. `>` is a line that is sent, `\>` one with the escapes
-//! `\xHH`, `\r`, `\\`; `*N` before the text repeats it (`>*3 x` sends `xxx`). `<` is a line
+//! `\xHH`, `\r`, `\\`; `*N` before the text repeats it (`>*3 x` sends `xxx`). `~ N` waits for
+//! N milliseconds, for what was sent to be under way. `<` is a line
 //! that comes back before the next one is sent, compared as JSON, without what differs
 //! from run to run.
 //! Nothing else may come back, and the server ends with code 0 when its input does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -24,6 +26,8 @@ use serde_json::Value;
 /// A line that is sent, and what comes back.
 #[derive(Debug)]
 pub struct Step {
+    /// How long to wait before it is sent.
+    pub pause: Duration,
     /// The bytes, without the newline.
     pub sent: Vec<u8>,
     /// The replies, oldest first.
@@ -43,14 +47,8 @@ pub struct Transcript {
     pub steps: Vec<Step>,
 }
 
-impl Transcript {
-    /// The file.
-    pub fn path(&self) -> PathBuf {
-        root().join(format!("{}.txt", self.name))
-    }
-}
-
-fn root() -> PathBuf {
+/// The directory of all transcripts.
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts")
 }
 
@@ -86,20 +84,25 @@ fn read(path: &Path, name: String) -> Result<Transcript> {
         flags: Vec::new(),
         steps: Vec::new(),
     };
+    let mut pause = Duration::ZERO;
     for (index, line) in text.lines().enumerate() {
         let at = || format!("line {}", index + 1);
         if let Some(flags) = line.strip_prefix("% ") {
             transcript
                 .flags
                 .extend(flags.split_whitespace().map(str::to_owned));
+        } else if let Some(millis) = line.strip_prefix("~ ") {
+            pause = Duration::from_millis(millis.parse().with_context(at)?);
         } else if let Some(sent) = line.strip_prefix('>') {
             transcript.steps.push(Step {
+                pause: std::mem::take(&mut pause),
                 sent: repeated(sent).with_context(at)?.into_bytes(),
                 replies: Vec::new(),
                 lines: index..index + 1,
             });
         } else if let Some(sent) = line.strip_prefix("\\>") {
             transcript.steps.push(Step {
+                pause: std::mem::take(&mut pause),
                 sent: unescape(&repeated(sent).with_context(at)?).with_context(at)?,
                 replies: Vec::new(),
                 lines: index..index + 1,

@@ -241,7 +241,7 @@ fn triggers_that_set_each_other_off_come_to_an_end() {
     refused(
         exec(&mut engine, "INSERT INTO t VALUES (1)"),
         Status::TooBig,
-        "too many levels of trigger",
+        "Triggers nested too deep",
     );
     assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
 }

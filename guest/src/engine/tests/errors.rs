@@ -63,6 +63,12 @@ fn a_name_that_does_not_exist_meets_the_nearest_that_do() {
         Status::NotFound,
         "module_list",
     );
+    exec(&mut engine, "CREATE TABLE \"order lines\"(amount)").unwrap();
+    refused(
+        query(&mut engine, "SELECT amuont FROM \"Order Lines\""),
+        Status::NotFound,
+        "Did you mean amount? order lines has the columns amount.",
+    );
     let mut bare = Engine::new(&Settings::default(), &Alone);
     refused(
         query(&mut bare, "SELECT * FROM t"),
@@ -135,7 +141,7 @@ fn a_constraint_is_named() {
 #[test]
 fn a_match_that_does_not_parse_is_explained() {
     let mut engine = engine(SCHEMA);
-    for pattern in ["well-known", "\"open", "AND", "a NEAR", "c++"] {
+    for pattern in ["well-known", "\"open", "AND", "NEAR(", "c++"] {
         let sql = "SELECT * FROM docs WHERE docs MATCH ?";
         let result = query_with(&mut engine, sql, json!([pattern]));
         refused(result, Status::Syntax, "belong in double quotes");

@@ -200,8 +200,11 @@ fn only_so_many_files_are_open_at_once() {
 fn creating_goes_by_what_was_asked() {
     let folder = folder();
     let storage = with_root(folder.path(), false, MIB);
-    for name in ["memory", "disk.db"] {
-        let open = |options| storage.open(name, Role::MainDatabase, options).map(drop);
+    for (name, role) in [
+        ("memory-journal", Role::MainJournal),
+        ("disk.db", Role::MainDatabase),
+    ] {
+        let open = |options| storage.open(name, role, options).map(drop);
         assert_eq!(open(WRITE), Err(ErrorCode::NotFound), "{name}");
         assert_eq!(open(READ), Err(ErrorCode::NotFound), "{name}");
         let reading = OpenOptions {
@@ -229,12 +232,12 @@ fn creating_goes_by_what_was_asked() {
             "{name}: an empty file is none"
         );
         storage
-            .open(name, Role::MainDatabase, WRITE)
+            .open(name, role, WRITE)
             .unwrap()
             .write(0, b"xyz")
             .unwrap();
         assert_eq!(storage.exists(name, true), Ok(true), "{name}");
-        let mut reader = storage.open(name, Role::MainDatabase, READ).unwrap();
+        let mut reader = storage.open(name, role, READ).unwrap();
         assert!(reader.is_read_only());
         assert_eq!(reader.write(0, b"y"), Err(ErrorCode::ReadOnly), "{name}");
         assert_eq!(reader.truncate(0), Err(ErrorCode::ReadOnly), "{name}");
@@ -245,5 +248,15 @@ fn creating_goes_by_what_was_asked() {
             "{name}"
         );
         assert_eq!(reader.read(0, 9).unwrap(), b"xyz", "{name}");
+    }
+}
+
+#[test]
+fn the_database_in_memory_is_there_before_anyone_writes_to_it() {
+    let folder = folder();
+    let storage = with_root(folder.path(), false, MIB);
+    for options in [READ, WRITE] {
+        let mut file = storage.open("memory", Role::MainDatabase, options).unwrap();
+        assert_eq!(file.size(), Ok(0));
     }
 }
