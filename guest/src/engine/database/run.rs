@@ -19,7 +19,7 @@ impl Database {
             // SQLite cannot tell the question for the journal mode from a change of it.
             let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
             if !asks {
-                return Err(failure::writes("change the database", &self.settings));
+                return Err(failure::writes(described(sql), &self.settings));
             }
         }
         params.bind(&mut statement)?;
@@ -197,8 +197,24 @@ impl Database {
         Extent {
             rows,
             count: limits.max_rows,
-            bytes: limits.reply_bytes,
+            // Values of so many bytes make a reply that is refused; keeping more would be in vain.
+            bytes: (limits.reply_bytes.saturating_mul(4)).min(limits.memory_bytes / 4),
         }
+    }
+}
+
+/// What a statement would do that SQLite says is no reading. For the sentence alone: the
+/// verdict does not depend on it.
+fn described(sql: &str) -> &'static str {
+    if !text::first_word(sql).eq_ignore_ascii_case("VACUUM") {
+        "change the database"
+    } else if sql
+        .split_whitespace()
+        .any(|word| word.eq_ignore_ascii_case("INTO"))
+    {
+        "copy the database to another file, which no tool may do,"
+    } else {
+        "rewrite the whole database"
     }
 }
 
