@@ -24,7 +24,7 @@ pub fn refusal(command: &Command, failure: &Failure) -> Json {
 }
 
 /// What a command answers. Rows beyond the reply budget are left out, which `more` and a note say.
-pub fn object(command: &Command, output: &Output, limits: &Limits, meter: Meter) -> Json {
+pub fn object(command: &Command, output: &Output, meter: Meter) -> Json {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
@@ -205,16 +205,16 @@ mod tests {
         }
     }
 
-    fn shown(rows: Rows, limits: &Limits) -> Json {
+    fn shown(rows: Rows) -> Json {
         let output = Output {
             rows: Some(rows),
             ..Output::default()
         };
-        object(find("query").unwrap(), &output, limits, Meter::default())
+        object(find("query").unwrap(), &output, Meter::default())
     }
 
     fn one(value: Value) -> (String, Json) {
-        let object = shown(rows(&["a"], vec![vec![value]]), &Limits::default());
+        let object = shown(rows(&["a"], vec![vec![value]]));
         (
             object["rows"][0][0].to_string(),
             object["columns"][0].clone(),
@@ -274,7 +274,7 @@ mod tests {
             ],
         );
         some.columns[0].declared = "VARCHAR(10)".into();
-        let columns = shown(some, &Limits::default())["columns"].clone();
+        let columns = shown(some)["columns"].clone();
         assert_eq!(
             columns,
             json!([{"name": "a", "type": "VARCHAR(10)"}, {"name": "b", "type": "TEXT"}, {"name": "c", "type": ""}])
@@ -294,7 +294,7 @@ mod tests {
             elapsed: Duration::from_micros(1_500),
             fuel: 7,
         };
-        let object = object(find("exec").unwrap(), &output, &Limits::default(), meter);
+        let object = object(find("exec").unwrap(), &output, meter);
         assert_eq!(
             object.to_string(),
             "{\"ok\":true,\"command\":\"exec\",\"columns\":[{\"name\":\"id\",\"type\":\"\"},\
@@ -337,7 +337,6 @@ mod tests {
         let object = object(
             find("help").unwrap(),
             &text,
-            &Limits::default(),
             Meter::default(),
         );
         assert_eq!(object["text"], "plan");
