@@ -334,11 +334,7 @@ mod tests {
             text: Some("plan".into()),
             ..Output::default()
         };
-        let object = object(
-            find("help").unwrap(),
-            &text,
-            Meter::default(),
-        );
+        let object = object(find("help").unwrap(), &text, Meter::default());
         assert_eq!(object["text"], "plan");
         assert!(object.get("rows").is_none());
     }
