@@ -81,7 +81,10 @@ fn cut_a_file(mode: &str) {
             assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
         }
         drop(server);
-        let left = folder.path(&format!("t.db{}", if mode == "wal" { "-wal" } else { "-journal" }));
+        let left = folder.path(&format!(
+            "t.db{}",
+            if mode == "wal" { "-wal" } else { "-journal" }
+        ));
         recovered += u64::from(left.metadata().is_ok_and(|left| left.len() > 0));
         Folder::assert_whole(&path);
         let found = Folder::native(&path, CONTENT);
@@ -97,7 +100,10 @@ fn cut_a_file(mode: &str) {
     println!("{mode}: of {points}, {cut} were cut, {recovered} left something to recover from");
     assert!(cut > points / 2, "only {cut} of {points} were cut");
     assert!(cut < points, "the change was never made");
-    assert!(recovered > points / 8, "only {recovered} had written to the file");
+    assert!(
+        recovered > points / 8,
+        "only {recovered} had written to the file"
+    );
 }
 
 /// What `sql` takes, in fuel.

@@ -59,5 +59,8 @@ fn stream_of_writes(mode: &str) {
         unanswered += there - answered;
     }
     println!("{mode}: {answered_in_all} answered, {unanswered} committed and not answered");
-    assert!(answered_in_all > 100, "only {answered_in_all} were answered");
+    assert!(
+        answered_in_all > 100,
+        "only {answered_in_all} were answered"
+    );
 }

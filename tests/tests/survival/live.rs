@@ -35,7 +35,10 @@ fn application() {
     let Some(path) = env::var_os(APPLICATION) else {
         return;
     };
-    let first = env::var(FIRST).expect("the first").parse().expect("a number");
+    let first = env::var(FIRST)
+        .expect("the first")
+        .parse()
+        .expect("a number");
     let told_to_end = Arc::new(AtomicBool::new(false));
     let ending = Arc::clone(&told_to_end);
     thread::spawn(move || {
@@ -119,9 +122,14 @@ impl Common {
             assert_eq!(row[0], 4000, "half a transfer is seen: {standing}");
         }
         for (who, answered) in WRITERS.iter().zip(answered) {
-            let row = standing.as_array().and_then(|rows| rows.iter().find(|row| row[1] == *who));
+            let row = standing
+                .as_array()
+                .and_then(|rows| rows.iter().find(|row| row[1] == *who));
             let seen = row.and_then(|row| row[2].as_u64()).unwrap_or(0);
-            assert!(seen >= answered, "{answered} of {who} were answered, {seen} are seen");
+            assert!(
+                seen >= answered,
+                "{answered} of {who} were answered, {seen} are seen"
+            );
         }
     }
 
@@ -145,7 +153,10 @@ fn share(mode: &str, time: Duration, kills: u32) {
     let folder = Folder::new();
     let path = folder.database("bank.db", &format!("PRAGMA journal_mode = {mode}; {BANK}"));
     let size_before = path.metadata().expect("the file").len();
-    let common = Arc::new(Common { path: path.clone(), ..Common::default() });
+    let common = Arc::new(Common {
+        path: path.clone(),
+        ..Common::default()
+    });
     let mut writers = vec![spawn(&common, |common| run_application(common))];
     for writer in [1, 2] {
         writers.push(spawn(&common, move |common| run_server(common, writer)));
@@ -166,7 +177,10 @@ fn share(mode: &str, time: Duration, kills: u32) {
     let elapsed = started.elapsed();
     // Before the last one closes it and checkpoints anyway.
     let grown = path.metadata().expect("the file").len() > size_before;
-    let log = folder.path("bank.db-wal").metadata().map_or(0, |log| log.len());
+    let log = folder
+        .path("bank.db-wal")
+        .metadata()
+        .map_or(0, |log| log.len());
     common.over.store(true, Ordering::SeqCst);
     for writer in writers {
         writer.join().expect("a writer");
@@ -303,7 +317,11 @@ fn run_reader(common: &Common) {
         });
         match rows.and_then(Iterator::collect::<Result<Vec<_>, _>>) {
             Ok(rows) => common.assert_seen(answered, &json!(rows)),
-            Err(error) => assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "{error}"),
+            Err(error) => assert_eq!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseBusy),
+                "{error}"
+            ),
         }
         reads += 1;
         thread::sleep(Duration::from_millis(5));

@@ -60,7 +60,7 @@ impl Database {
         drop(statement);
         let mut output = answer(harvest);
         if writes {
-            self.count(&mut output, before)?;
+            self.count(&mut output, sql, before)?;
         }
         Ok(output)
     }
@@ -175,11 +175,14 @@ impl Database {
         .map_err(|error| self.failure(&error, sql, start))
     }
 
-    /// Adds what the statement before changed.
-    pub(super) fn count(&self, output: &mut Output, before: u64) -> Result<(), Failure> {
+    /// Adds what `sql`, the statement before, changed.
+    pub(super) fn count(&self, output: &mut Output, sql: &str, before: u64) -> Result<(), Failure> {
         let connection = self.connection()?;
         // SQLite keeps the count of the statement before, unless this one changed rows.
-        let changed = if connection.total_changes() > before {
+        // A virtual table is made with rows of its own, which are nobody's data.
+        let defines = ["CREATE", "DROP", "ALTER"];
+        let counts = !defines.contains(&text::first_word(sql).to_uppercase().as_str());
+        let changed = if counts && connection.total_changes() > before {
             connection.changes()
         } else {
             0
