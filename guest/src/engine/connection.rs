@@ -7,6 +7,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::authorizer::{Gate, Mode};
+use super::functions;
 use super::pulse::{INSTRUCTIONS_PER_TICK, Pulse};
 use crate::settings::Limits;
 
@@ -57,6 +58,7 @@ pub fn open(
     watch(&mut connection, limits, pulse)?;
     set_configuration(&connection, access)?;
     rusqlite::vtab::series::load_module(&connection)?;
+    functions::register(&connection)?;
     Ok(connection)
 }
 

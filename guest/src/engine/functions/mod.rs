@@ -1,0 +1,102 @@
+//! SQL functions of the sqlite3 program that SQLite itself is without, by its names and with its answers.
+//!
+//! All of them look at their arguments alone, so a schema may use them.
+
+mod decimal;
+mod ieee754;
+mod regexp;
+mod uuid;
+
+use rusqlite::Connection;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::ValueRef;
+
+/// The same answer to the same arguments, always.
+const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
+    .union(FunctionFlags::SQLITE_DETERMINISTIC)
+    .union(FunctionFlags::SQLITE_INNOCUOUS);
+
+/// Makes the functions known on a connection.
+///
+/// # Errors
+///
+/// What SQLite says, which can only be that memory is used up.
+pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+    decimal::register(connection)?;
+    ieee754::register(connection)?;
+    regexp::register(connection)?;
+    uuid::register(connection)
+}
+
+/// An argument as text, as SQLite converts it; `None` for NULL.
+fn text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        // With a point or an exponent, as SQLite has it.
+        ValueRef::Real(number) => Some(format!("{number:?}")),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+    }
+}
+
+/// The refusal of a call, by a sentence.
+fn refuse(sentence: impl Into<String>) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(sentence.into().into())
+}
+
+/// An argument as a whole number, if it is one.
+fn integer(context: &Context<'_>, index: usize) -> Option<i64> {
+    match context.get_raw(index) {
+        ValueRef::Integer(number) => Some(number),
+        ValueRef::Real(number) => Some(number as i64),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok(),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use rusqlite::Connection;
+    use rusqlite::types::Value;
+
+    /// What the functions answer, as SQLite quotes it; or the error.
+    pub fn answer(expression: &str) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        super::register(&connection).unwrap();
+        let asked = connection.query_row(&format!("SELECT {expression}"), [], |row| {
+            row.get::<_, Value>(0)
+        });
+        match asked {
+            Ok(Value::Null) => "NULL".into(),
+            Ok(Value::Integer(number)) => number.to_string(),
+            Ok(Value::Real(number)) => format!("{number:?}"),
+            Ok(Value::Text(text)) => format!("'{text}'"),
+            Ok(Value::Blob(bytes)) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    #[test]
+    fn a_schema_that_is_not_trusted_may_use_them() {
+        let connection = Connection::open_in_memory().unwrap();
+        super::register(&connection).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA trusted_schema=OFF;
+                 CREATE TABLE t(a CHECK(a REGEXP '^[a-z]+$'), u DEFAULT (uuid()));
+                 CREATE INDEX i ON t(decimal(a));
+                 INSERT INTO t(a) VALUES('abc');",
+            )
+            .unwrap();
+        connection
+            .execute("INSERT INTO t(a) VALUES('ABC')", [])
+            .unwrap_err();
+    }
+}
