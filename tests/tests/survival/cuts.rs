@@ -28,8 +28,8 @@ const CHANGE: &str = "
     DELETE FROM t WHERE id % 3 = 0;
     CREATE TABLE u AS SELECT * FROM t;
     DROP INDEX by_k;
-    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 150)
-        INSERT INTO t SELECT i + 5000, i, hex(zeroblob(5000)) FROM n;";
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 12)
+        INSERT INTO t SELECT i + 5000, i, hex(zeroblob(20000)) FROM n;";
 
 /// All that `ROWS` and `CHANGE` make, as one text: the schema, and every row by way of the
 /// table and by way of an index.
