@@ -91,7 +91,7 @@ mod tests {
             .execute_batch(
                 "PRAGMA trusted_schema=OFF;
                  CREATE TABLE t(a CHECK(a REGEXP '^[a-z]+$'), u DEFAULT (uuid()));
-                 CREATE INDEX i ON t(decimal(a));
+                 CREATE INDEX i ON t(uuid_str(a));
                  INSERT INTO t(a) VALUES('abc');",
             )
             .unwrap();
