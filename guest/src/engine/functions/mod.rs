@@ -1,4 +1,4 @@
-//! SQL functions of the sqlite3 program that SQLite itself is without, by its names and with its answers.
+//! SQL functions that SQLite itself is without, by the names that its own extensions give them.
 //!
 //! All of them look at their arguments alone, so a schema may use them.
 
