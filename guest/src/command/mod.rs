@@ -78,7 +78,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             fuel: context.host.fuel(),
         };
         match &result {
-            Ok(output) => render::json::object(command, output, limits, meter),
+            Ok(output) => render::json::object(command, output, meter),
             Err(failure) => render::json::refusal(command, failure),
         }
     });

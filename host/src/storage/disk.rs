@@ -26,6 +26,9 @@ use super::{
     Device, ErrorCode, Handle, LockLevel, OpenOptions, Result, ShmAction, Slots, SyncMode,
 };
 
+/// The size of the header of a log, in bytes (`WAL_HDRSIZE` in SQLite's `wal.c`).
+const WAL_HEADER: u64 = 32;
+
 /// How many regions a wal-index can have here: enough for a log of 33 million
 /// frames, and each takes up two of the 65,530 mappings that Linux allows.
 const REGIONS: u32 = 8192;
@@ -379,6 +382,13 @@ impl Handle for Disk {
         };
         let size = file.size()?;
         self.check_adrift()?;
+        // Where SQLite indexes a log in its own memory, a header alone would make it
+        // look again and again: it takes the salts only from a header with frames
+        // after it, and then misses them (`walIndexRecover` and
+        // `walBeginShmUnreliable` in `wal.c`). No frames are as good as no log.
+        if self.kind == Kind::Wal && size <= WAL_HEADER {
+            return Ok(0);
+        }
         Ok(size)
     }
 

@@ -1,0 +1,198 @@
+//! A transaction is cut off in the middle of its work, at a great many points: fuel decides
+//! where, so that every point is the same in every run.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use sqlarium_tests::{Folder, Server};
+
+use crate::{form, text};
+
+/// Pages as small as they get, so that a transaction has to do with many.
+const SMALL: &str = "PRAGMA page_size = 512;";
+
+/// Rows, with an index.
+const ROWS: &str = "
+    CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, v TEXT);
+    CREATE INDEX by_k ON t (k);
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)
+        INSERT INTO t SELECT i, i * 7919 % 1009, printf('%.*c', i, 'v') FROM n;";
+
+/// Changes all of it: rows, indexes, the schema, and the length of the file. The long texts make
+/// it much to write when it commits.
+const CHANGE: &str = "
+    INSERT INTO t SELECT id + 1000, k * 3, v || v FROM t;
+    CREATE INDEX by_v ON t (v, k);
+    UPDATE t SET k = k + 1, v = v || 'x';
+    DELETE FROM t WHERE id % 3 = 0;
+    CREATE TABLE u AS SELECT * FROM t;
+    DROP INDEX by_k;
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 150)
+        INSERT INTO t SELECT i + 5000, i, hex(zeroblob(5000)) FROM n;";
+
+/// All that `ROWS` and `CHANGE` make, as one text: the schema, and every row by way of the
+/// table and by way of an index.
+const CONTENT: &str = "SELECT group_concat(line, char(10)) FROM (
+    SELECT sql AS line FROM (SELECT sql FROM sqlite_schema ORDER BY name)
+    UNION ALL SELECT id || ' ' || k || ' ' || v FROM (SELECT * FROM t ORDER BY id)
+    UNION ALL SELECT k FROM (SELECT k FROM t ORDER BY k))";
+
+#[test]
+fn a_cut_transaction_leaves_a_file_with_a_rollback_journal_as_it_was() {
+    cut_a_file("delete");
+}
+
+#[test]
+fn a_cut_transaction_leaves_a_file_with_a_write_ahead_log_as_it_was() {
+    cut_a_file("wal");
+}
+
+fn cut_a_file(mode: &str) {
+    let folder = Folder::new();
+    let sql = format!("{SMALL} {ROWS} PRAGMA journal_mode = {mode};");
+    let template = folder.database("template.db", &sql);
+    let before = Folder::native(&template, CONTENT);
+    let changed = folder.database("changed.db", &format!("{sql} {CHANGE}"));
+    let after = Folder::native(&changed, CONTENT);
+    assert_ne!(before, after);
+
+    let path = folder.path("t.db");
+    let whole = fuel_of(&copy(&template, &path), CHANGE);
+    assert_eq!(Folder::native(&path, CONTENT), after);
+
+    let points = form(160, 3000);
+    let (mut cut, mut written) = (0, 0);
+    for point in 1..=points {
+        // Half of the points are in the last part, where the transaction commits. The reserve
+        // for a good end makes it more than the whole.
+        let fuel = if point % 2 == 0 {
+            whole * point / points
+        } else {
+            whole * 8 / 10 + whole * 4 / 10 * point / points
+        };
+        copy(&template, &path);
+        let mut server = Server::start(["--fuel", &fuel.to_string(), text(&path)]);
+        let answer = server.call("batch", json!({ "sql": CHANGE }));
+        if answer.refused {
+            cut += 1;
+            assert!(answer.text.contains("--fuel"), "{}", answer.text);
+            written += u64::from(is_written_to(&template, &path));
+        }
+        // Half of the time it is itself the next to open the file, half of the time native SQLite.
+        if point % 4 < 2 {
+            let next = server.call("query", json!({ "sql": "SELECT count(*) FROM t" }));
+            let starved = next.text.contains("--fuel") && fuel < whole / 4;
+            assert!(!next.refused || starved, "{fuel}: {}", next.text);
+            assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+        }
+        drop(server);
+        Folder::assert_whole(&path);
+        let found = Folder::native(&path, CONTENT);
+        assert!(
+            found == after || (found == before && answer.refused),
+            "with fuel {fuel} it is neither as before nor as after, or what was answered is lost"
+        );
+    }
+    println!("{mode}: of {points}, {cut} were cut, {written} of them while files were written to");
+    assert!(cut > points / 2, "only {cut} of {points} were cut");
+    assert!(cut < points, "the change was never made");
+    assert!(written > 5, "only {written} had written to a file");
+}
+
+/// Whether the file differs from what it was, or has a log beside it.
+fn is_written_to(template: &Path, path: &Path) -> bool {
+    let read = |path: &Path| fs::read(path).expect("the file");
+    read(template) != read(path)
+        || fs::metadata(format!("{}-wal", text(path))).is_ok_and(|log| log.len() > 0)
+}
+
+/// More than SQLite keeps in memory of a transaction that has not been committed.
+const LARGE: &str = "
+    UPDATE t SET k = -k;
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 24)
+        INSERT INTO t SELECT i + 1000, i, hex(zeroblob(500000)) FROM n;
+    DELETE FROM t WHERE id = 1001;";
+
+#[test]
+fn a_cut_transaction_that_did_not_fit_into_memory_leaves_the_file_as_it_was() {
+    for mode in ["delete", "wal"] {
+        let folder = Folder::new();
+        let template = folder.database("t.db", &format!("{ROWS} PRAGMA journal_mode = {mode};"));
+        let path = folder.path("copy.db");
+        let before = Folder::native(&template, CONTENT);
+        let whole = fuel_of(&copy(&template, &path), LARGE);
+        let after = Folder::native(&path, CONTENT);
+        let points = form(6, 200);
+        let mut written = 0;
+        for point in 0..points {
+            let fuel = whole * 8 / 10 + whole * 2 / 10 * point / points;
+            copy(&template, &path);
+            let mut server = Server::start(["--fuel", &fuel.to_string(), text(&path)]);
+            let answer = server.call("batch", json!({ "sql": LARGE }));
+            assert!(answer.text.contains("--fuel"), "{}", answer.text);
+            drop(server);
+            written += u64::from(is_written_to(&template, &path));
+            Folder::assert_whole(&path);
+            // The cut may come after the commit, when the log goes into the file.
+            let found = Folder::native(&path, CONTENT);
+            assert!(
+                found == before || found == after,
+                "with fuel {fuel} it is half done"
+            );
+        }
+        println!("{mode}, large: {written} of {points} were cut while files were written to");
+        assert!(written > points / 4, "only {written} had written to a file");
+    }
+}
+
+/// What `sql` takes, in fuel.
+fn fuel_of(path: &Path, sql: &str) -> u64 {
+    let mut server = Server::ready([text(path)]);
+    let answer = server.call("batch", json!({ "sql": sql, "output": "json" }));
+    assert!(!answer.refused, "{}", answer.text);
+    answer.object["fuel"].as_u64().expect("the fuel")
+}
+
+/// A fresh copy of a database, without anything that belonged to the last one.
+fn copy(from: &Path, to: &Path) -> std::path::PathBuf {
+    for end in ["-journal", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", text(to)));
+    }
+    fs::copy(from, to).expect("a copy");
+    to.to_owned()
+}
+
+#[test]
+fn a_cut_transaction_leaves_a_database_in_memory_as_it_was() {
+    let whole = fuel_of(Path::new(":memory:"), &format!("{ROWS} {CHANGE}"));
+    let points = form(300, 5000);
+    // Both halves of the work are within it, and not both together with idle work before them.
+    let mut server = Server::ready(["--fuel", &whole.to_string()]);
+    server.batch(ROWS);
+    let before = server.rows(CONTENT);
+    let mut cut = 0;
+    for point in 0..points {
+        // Idle work moves the point at which the change is cut.
+        let idle = whole / 3000 * point / points;
+        let sql = format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {idle})
+                 SELECT count(*) FROM n;
+             {CHANGE}"
+        );
+        let answer = server.call("batch", json!({ "sql": sql }));
+        if answer.refused {
+            cut += 1;
+            assert!(answer.text.contains("--fuel"), "{}", answer.text);
+            assert!(server.rows(CONTENT) == before, "{point} changed something");
+            if point % 10 == 0 {
+                assert_eq!(server.rows("PRAGMA integrity_check"), json!([["ok"]]));
+            }
+        } else {
+            server = Server::ready(["--fuel", &whole.to_string()]);
+            server.batch(ROWS);
+        }
+    }
+    println!("memory: of {points}, {cut} were cut");
+    assert!(cut > points / 2, "only {cut} of {points} were cut");
+}
