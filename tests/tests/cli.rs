@@ -11,7 +11,9 @@ use sqlarium_tests::{ENDLESS, Folder, PATIENCE, Server, run, sqlarium};
 const SHOP: &str = "
     CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL);
     INSERT INTO items VALUES (1, 'lamp', 49.0), (2, 'pen', NULL), (9007199254740993, '', 1e999);
-    CREATE INDEX by_name ON items (name);";
+    CREATE INDEX by_name ON items (name);
+    CREATE VIRTUAL TABLE notes USING fts5(body);
+    INSERT INTO notes VALUES ('a well-read book'), ('read it again');";
 
 /// Commands that are there for people alone.
 const FOR_PEOPLE: [&str; 3] = ["mcp", "demo", "config"];
@@ -73,6 +75,32 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
         ),
         ("functions", vec!["upp*"], json!({ "pattern": "upp*" })),
         ("databases", vec![], json!({})),
+        ("index-text", vec!["items"], json!({ "table": "items" })),
+        (
+            "index-text",
+            vec!["items", "--columns", "nmae"],
+            json!({ "table": "items", "columns": "nmae" }),
+        ),
+        ("search", vec!["lamp"], json!({ "query": "lamp" })),
+        (
+            "search",
+            vec!["well-read", "notes", "--k", "1"],
+            json!({ "query": "well-read", "table": "notes", "k": 1 }),
+        ),
+        (
+            "search",
+            vec!["read", "--full"],
+            json!({ "query": "read", "full": true }),
+        ),
+        ("checkpoint", vec![], json!({})),
+        (
+            "integrity-check",
+            vec!["items", "--quick"],
+            json!({ "table": "items", "quick": true }),
+        ),
+        ("integrity-check", vec![], json!({})),
+        ("analyze", vec![], json!({})),
+        ("stats", vec!["--full"], json!({ "full": true })),
     ]
 }
 

@@ -279,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_may_only_be_read_is_checked_all_the_same() {
+        use crate::command::tests::{File, context, json_of};
+        let file = File::new(FAMILY);
+        let mut context = context(crate::settings::Settings {
+            readonly: true,
+            ..file.settings()
+        });
+        let before = std::fs::read(file.path()).unwrap();
+        let object = json_of(&mut context, "integrity-check", serde_json::json!({}));
+        assert_eq!(object["result"], "ok", "{object}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    }
+
+    #[test]
     fn rows_that_refer_to_nothing_are_named_with_their_columns() {
         let output = checked(
             &format!("{FAMILY} INSERT INTO c VALUES(1, 7, NULL), (2, NULL, 3);"),

@@ -107,7 +107,7 @@ fn a_query_that_fts5_cannot_read_is_explained_and_searched_for_by_its_words() {
         (
             "(well-known OR AT&T) NOT",
             "\"(well-known\" OR \"AT&T)\"",
-            2,
+            3,
         ),
         ("\"lazy dog", "\"lazy\" \"dog\"", 1),
         ("\"lazy dog\" AND a-fo*", "\"lazy dog\" AND \"a-fo\"*", 1),

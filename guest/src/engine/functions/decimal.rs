@@ -1,7 +1,8 @@
 //! Decimal numbers of any length, exact: `decimal`, `decimal_add`, `decimal_sub`, `decimal_mul`,
 //! `decimal_cmp`, `decimal_sum`, `decimal_exp`, `decimal_pow2`, and the collation `decimal`.
 //!
-//! By <https://www.sqlite.org/floatingpoint.html#the_decimal_c_extension>.
+//! By <https://www.sqlite.org/floatingpoint.html#the_decimal_c_extension>; but text that is no number
+//! is refused, where the sqlite3 program takes it for 0.
 
 use bigdecimal::num_bigint::{BigInt, Sign};
 use bigdecimal::{BigDecimal, FromPrimitive, Zero};
@@ -95,13 +96,12 @@ fn of_two<T>(
     Ok(both.map(|(a, b)| compute(a, b)))
 }
 
-/// The product, with no more zeros at its end than the more exact factor has digits there.
+/// The product, without zeros at its end beyond the digits of the less exact factor.
 fn product(a: &BigDecimal, b: &BigDecimal) -> BigDecimal {
     let product = a * b;
-    let least = a.fractional_digit_count().max(b.fractional_digit_count());
-    let short = product.normalized();
-    let scale = short.fractional_digit_count().max(least).max(0);
-    short.with_scale(scale.min(product.fractional_digit_count().max(0)))
+    let least = a.fractional_digit_count().min(b.fractional_digit_count());
+    let needed = product.normalized().fractional_digit_count();
+    product.with_scale(needed.max(least).max(0))
 }
 
 fn power_of_two(power: i64) -> BigDecimal {
@@ -198,7 +198,8 @@ mod tests {
             ("decimal_sub('1', '0.9')", "'0.1'"),
             ("decimal_sub('1', '1.5')", "'-0.5'"),
             ("decimal_mul('1.10', '1.10')", "'1.21'"),
-            ("decimal_mul('0.5', '2')", "'1.0'"),
+            ("decimal_mul('0.5', '2')", "'1'"),
+            ("decimal_mul('0.50', '2.0')", "'1.0'"),
             (
                 "decimal_mul('99999999999999999999', '99999999999999999999')",
                 "'9999999999999999999800000000000000000001'",
