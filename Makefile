@@ -22,7 +22,7 @@ build: setup
 	@cargo build --release --locked --workspace
 
 test: build
-	@tests/clients/setup
+	-@tests/clients/setup
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then cargo nextest run --release --locked --workspace; \
 	else cargo test --release --locked --workspace; fi

@@ -6,7 +6,10 @@ use self::bindings::exports::sqlarium::sandbox::{
     command as command_export, demo as demo_export, server,
 };
 use self::bindings::sqlarium::sandbox::{mailbox, types};
-use crate::command::{self, Context, arguments::{Arguments, Shape}};
+use crate::command::{
+    self, Context,
+    arguments::{Arguments, Shape},
+};
 use crate::demo;
 use crate::engine::Engine;
 use crate::host::{Host, Verdict};

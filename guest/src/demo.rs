@@ -443,7 +443,7 @@ mod tests {
         let everyone = REVENUE.replace("LIMIT 5", "");
         let total = number(
             &shop,
-            &format!("SELECT round(sum(spent) * 100) FROM ({everyone})"),
+            &format!("SELECT CAST(round(sum(spent) * 100) AS INTEGER) FROM ({everyone})"),
         );
         let sold =
             "SELECT sum(quantity * price) FROM orders JOIN products AS p ON p.id = product_id

@@ -91,6 +91,13 @@ impl Budgets {
         )
     }
 
+    /// The sandbox's stack is used up.
+    pub fn too_deep(&self) -> String {
+        "Stopped: the call nests deeper than the sandbox's stack allows. Use fewer levels of \
+         subqueries, views, brackets or wildcards."
+            .to_owned()
+    }
+
     /// The sandbox failed for a reason that no budget explains.
     pub fn fault(&self) -> String {
         "Stopped: the sandbox failed inside this call and was restarted. Whatever had been \

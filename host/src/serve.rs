@@ -45,10 +45,10 @@ pub fn serve(vessel: &mut Vessel) -> Result<ExitCode> {
             client.send(vessel.budgets().reply, &reply);
         }
     }
-    if matches!(client.end, Some(End::Overlong)) {
-        if let Outcome::Done(reply) = vessel.overlong() {
-            client.send(vessel.budgets().reply, &reply);
-        }
+    if matches!(client.end, Some(End::Overlong))
+        && let Outcome::Done(reply) = vessel.overlong()
+    {
+        client.send(vessel.budgets().reply, &reply);
     }
     vessel.close();
     Ok(match client.end {

@@ -5,6 +5,7 @@ mod transcript;
 
 use std::collections::HashMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use jsonschema::Validator;
@@ -137,6 +138,10 @@ fn checked(transcript: &Transcript) -> Result<Seen> {
     let mut schemas: HashMap<String, Schema> = HashMap::new();
     let mut seen = Vec::new();
     for step in &transcript.steps {
+        ensure!(
+            step.pause <= Duration::from_secs(1),
+            "a pause that would make the tests slow"
+        );
         let sent = step
             .sent
             .strip_prefix(b"\xEF\xBB\xBF")

@@ -92,7 +92,10 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
 }
 
 /// The table that a client means by `name`, or a refusal that offers what is near.
-fn find(connection: &Connection, name: &str) -> rusqlite::Result<Result<Relation, Failure>> {
+pub(super) fn find(
+    connection: &Connection,
+    name: &str,
+) -> rusqlite::Result<Result<Relation, Failure>> {
     let all = relations(connection)?;
     // SQLite looks into temp first, then into main.
     let rank = |schema: &str| match schema {

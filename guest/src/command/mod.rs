@@ -1,23 +1,30 @@
 //! The command table and what each command does.
 
 pub mod about;
+mod analyze;
 pub mod arguments;
 mod batch;
 mod capabilities;
 mod catalogue;
+mod checkpoint;
 mod create;
 mod databases;
 mod ddl;
 mod describe;
 mod exec;
 mod explain;
+mod fts;
+mod index_text;
 mod indexes;
+mod integrity;
 pub mod near;
 pub mod output;
 mod query;
 pub mod schema;
+mod search;
 pub mod select;
 mod sql;
+mod stats;
 pub mod status;
 pub mod table;
 mod tables;
@@ -71,7 +78,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             fuel: context.host.fuel(),
         };
         match &result {
-            Ok(output) => render::json::object(command, output, limits, meter),
+            Ok(output) => render::json::object(command, output, meter),
             Err(failure) => render::json::refusal(command, failure),
         }
     });

@@ -6,8 +6,8 @@ use super::arguments::{Argument, Arguments, Shape};
 use super::output::Output;
 use super::status::Failure;
 use super::{
-    Context, about, batch, capabilities, create, databases, ddl, describe, exec, explain, indexes,
-    query, tables,
+    Context, about, analyze, batch, capabilities, checkpoint, create, databases, ddl, describe,
+    exec, explain, index_text, indexes, integrity, query, search, stats, tables,
 };
 
 /// What a command does to data.
@@ -31,8 +31,12 @@ pub enum Group {
     Sql,
     /// What is in the database.
     Schema,
+    /// Full-text search.
+    Search,
     /// Databases as files.
     Files,
+    /// The health of a database.
+    Maintenance,
     /// The server itself.
     About,
     /// The three tools of `--tools select`.
@@ -45,7 +49,9 @@ impl Group {
         match self {
             Self::Sql => "Read and write",
             Self::Schema => "Schema",
+            Self::Search => "Search",
             Self::Files => "Files",
+            Self::Maintenance => "Maintenance",
             Self::About => "About",
             Self::Select => "Select",
         }
@@ -150,7 +156,7 @@ const WRITES: Effect = Effect::Writes {
 };
 
 /// Every command, in the order of every list.
-pub static TABLE: [Command; 14] = [
+pub static TABLE: [Command; 20] = [
     Command {
         name: "query",
         title: "Query",
@@ -284,6 +290,65 @@ pub static TABLE: [Command; 14] = [
         run: explain::run,
     },
     Command {
+        name: "search",
+        title: "Search",
+        group: Group::Search,
+        summary: "Search text, best matches first",
+        description: "Full-text search over FTS5: rowid, score (bm25, more is better) and a snippet \
+                      with **matches** marked. The query is FTS5's: words, \"phrases\", AND OR NOT, \
+                      pre*, column : word; one that FTS5 cannot read is searched for by its words.",
+        arguments: &[
+            required("query", Shape::Text, ""),
+            positional(
+                "table",
+                Shape::Text,
+                "FTS5 table, or the table it indexes; default: the only one.",
+            ),
+            option(
+                "k",
+                Shape::Integer {
+                    min: 1,
+                    max: i64::MAX,
+                },
+                "Matches at most, default 10.",
+            ),
+            option("full", Shape::Flag, "Whole columns, not a snippet."),
+        ],
+        database: true,
+        effect: Effect::Reads,
+        core: true,
+        run: search::run,
+    },
+    Command {
+        name: "index-text",
+        title: "Index text",
+        group: Group::Search,
+        summary: "Make a full-text index of a table, kept current by triggers",
+        description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers that \
+                      keep it current, in one transaction. The text stays in the table. Nothing \
+                      existing is replaced.",
+        arguments: &[
+            required("table", Shape::Text, ""),
+            option(
+                "columns",
+                Shape::Text,
+                "Names with commas; default: all text columns.",
+            ),
+            option(
+                "tokenizer",
+                Shape::Choice(&index_text::TOKENIZERS),
+                "porter: English stems; trigram: parts of words.",
+            ),
+        ],
+        database: true,
+        effect: Effect::Writes {
+            destructive: false,
+            idempotent: false,
+        },
+        core: false,
+        run: index_text::run,
+    },
+    Command {
         name: "create",
         title: "Create database",
         group: Group::Files,
@@ -298,6 +363,77 @@ pub static TABLE: [Command; 14] = [
         },
         core: false,
         run: create::run,
+    },
+    Command {
+        name: "checkpoint",
+        title: "Checkpoint",
+        group: Group::Maintenance,
+        summary: "Move the write-ahead log into the database file",
+        description: "Move the write-ahead log (WAL) into the database file and empty it. Tells how \
+                      many frames (pages) were in the log and how many are in the file, and whether \
+                      another connection was in the way (busy).",
+        arguments: &[option(
+            "mode",
+            Shape::Choice(&checkpoint::MODES),
+            "passive waits for nobody.",
+        )],
+        database: true,
+        effect: Effect::Writes {
+            destructive: false,
+            idempotent: true,
+        },
+        core: false,
+        run: checkpoint::run,
+    },
+    Command {
+        name: "integrity-check",
+        title: "Check integrity",
+        group: Group::Maintenance,
+        summary: "Check the file, its indexes, constraints and foreign keys",
+        description: "Check that pages, indexes, constraints and foreign keys hold: ok, or the first \
+                      100 problems. Reads everything.",
+        arguments: &[
+            positional("table", Shape::Text, "Only this one."),
+            option("quick", Shape::Flag, "Without comparing indexes."),
+        ],
+        database: true,
+        effect: Effect::Reads,
+        core: false,
+        run: integrity::run,
+    },
+    Command {
+        name: "analyze",
+        title: "Analyze",
+        group: Group::Maintenance,
+        summary: "Gather statistics for the query planner",
+        description: "Run ANALYZE, so that the query planner chooses better, and show what it \
+                      gathered.",
+        arguments: &[positional("table", Shape::Text, "Only this one.")],
+        database: true,
+        effect: Effect::Writes {
+            destructive: false,
+            idempotent: true,
+        },
+        core: false,
+        run: analyze::run,
+    },
+    Command {
+        name: "stats",
+        title: "Statistics",
+        group: Group::Maintenance,
+        summary: "Show sizes, pages and settings, and what each table takes",
+        description: "The database in numbers, each explained: size, pages, free pages, journal mode, \
+                      cache; then pages and bytes of each table and its indexes, if the database has \
+                      128 MiB or less.",
+        arguments: &[option(
+            "full",
+            Shape::Flag,
+            "Measure tables of a larger one too.",
+        )],
+        database: true,
+        effect: Effect::Reads,
+        core: false,
+        run: stats::run,
     },
     Command {
         name: "capabilities",
@@ -389,7 +525,13 @@ mod tests {
                 "indexes",
                 "databases",
                 "explain",
+                "search",
+                "index-text",
                 "create",
+                "checkpoint",
+                "integrity-check",
+                "analyze",
+                "stats",
                 "capabilities",
                 "functions",
                 "version",
@@ -439,6 +581,16 @@ mod tests {
             .filter(|c| c.effect != Effect::Reads)
             .map(|c| c.name)
             .collect();
-        assert_eq!(writers, ["exec", "batch", "create"]);
+        assert_eq!(
+            writers,
+            [
+                "exec",
+                "batch",
+                "index-text",
+                "create",
+                "checkpoint",
+                "analyze"
+            ]
+        );
     }
 }

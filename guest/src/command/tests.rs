@@ -1,6 +1,7 @@
 //! Commands from the outside: called as a client calls them, on a database of their own.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,7 @@ use crate::engine::Engine;
 use crate::host::Alone;
 use crate::settings::{Limits, Settings};
 
-fn context(settings: Settings) -> Context {
+pub(super) fn context(settings: Settings) -> Context {
     let engine = Engine::new(&settings, &Alone);
     Context {
         settings,
@@ -30,21 +31,21 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Calls by name, those of `--tools select` too.
-fn call(context: &mut Context, name: &str, arguments: Value) -> Answer {
+pub(super) fn call(context: &mut Context, name: &str, arguments: Value) -> Answer {
     let command = find(name)
         .or_else(|| SELECT.iter().find(|command| command.name == name))
         .unwrap_or_else(|| panic!("no command {name}"));
     invoke(command, &object(arguments), context)
 }
 
-fn text(context: &mut Context, name: &str, arguments: Value) -> String {
+pub(super) fn text(context: &mut Context, name: &str, arguments: Value) -> String {
     let answer = call(context, name, arguments.clone());
     assert_eq!(answer.failure, None, "{name} {arguments}");
     assert_eq!(answer.object, None);
     answer.text
 }
 
-fn json_of(context: &mut Context, name: &str, mut arguments: Value) -> Value {
+pub(super) fn json_of(context: &mut Context, name: &str, mut arguments: Value) -> Value {
     arguments["output"] = "json".into();
     let answer = call(context, name, arguments);
     let object = answer.object.unwrap();
@@ -54,11 +55,50 @@ fn json_of(context: &mut Context, name: &str, mut arguments: Value) -> Value {
     object
 }
 
-fn failure(context: &mut Context, name: &str, arguments: Value) -> (Status, String) {
+pub(super) fn failure(context: &mut Context, name: &str, arguments: Value) -> (Status, String) {
     let answer = call(context, name, arguments);
     let failure = answer.failure.unwrap_or_else(|| panic!("{}", answer.text));
     assert_eq!(answer.text, format!("{}: {failure}", failure.status.name()));
     (failure.status, failure.to_string())
+}
+
+/// A database file of a test's own.
+pub(super) struct File(std::path::PathBuf);
+
+impl File {
+    /// A new one, made by `sql` through SQLite itself.
+    pub(super) fn new(sql: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sqlarium-command-{}-{number}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        connection.close().unwrap();
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    /// Settings that serve it.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            database: self.0.to_str().unwrap().to_owned(),
+            title: "shop.db".into(),
+            in_memory: false,
+            ..Settings::default()
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        for end in ["db", "db-wal", "db-shm", "db-journal"] {
+            let _ = std::fs::remove_file(self.0.with_extension(end));
+        }
+    }
 }
 
 const SHOP: &str = "
@@ -111,6 +151,16 @@ fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
             json!({"sql": "SELECT * FROM orders WHERE customer = 1"}),
             "orders_customer",
         ),
+        ("search", json!({"query": "fox"}), "a red **fox**"),
+        (
+            "index-text",
+            json!({"table": "customers"}),
+            "2 rows indexed",
+        ),
+        ("checkpoint", json!({}), "journal mode is memory"),
+        ("integrity-check", json!({}), "ok\n"),
+        ("analyze", json!({}), "orders_customer"),
+        ("stats", json!({}), "freelist_count"),
         ("capabilities", json!({"name": "fts5"}), "yes"),
         ("functions", json!({"pattern": "json%"}), "json_extract"),
         ("version", json!({}), "2026-07-28"),
@@ -202,7 +252,7 @@ fn only_commands_that_read_leave_everything_as_it_was() {
         };
         let before = state(&mut context);
         call(&mut context, name, arguments);
-        let writes = matches!(name, "exec" | "batch");
+        let writes = matches!(name, "exec" | "batch" | "index-text" | "analyze");
         assert_eq!(state(&mut context) == before, !writes, "{name}");
     }
 }

@@ -27,6 +27,9 @@ const EXPRESSION_DEPTH: i32 = 200;
 const PARSER_DEPTH: i32 = 250;
 const TRIGGER_DEPTH: i32 = 100;
 
+/// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern.
+const PATTERN_LENGTH: i32 = 5_000;
+
 /// Opens `name` and fixes everything on it. `None` is a private database in memory.
 ///
 /// # Errors
@@ -68,6 +71,7 @@ fn set_limits(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> 
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH),
         (Limit::SQLITE_LIMIT_PARSER_DEPTH, PARSER_DEPTH),
         (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, TRIGGER_DEPTH),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LENGTH),
         // The one that VACUUM attaches to itself.
         (Limit::SQLITE_LIMIT_ATTACHED, 1),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),

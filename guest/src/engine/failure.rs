@@ -363,6 +363,18 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
              the string: MATCH '\"well-known\" AND \"c++\"'.",
         );
     }
+    if said.eq_ignore_ascii_case("recursion limit") {
+        return Failure::new(
+            Status::TooBig,
+            "The statement nests deeper than SQLite's parser goes here.",
+        )
+        .hint("Use fewer levels of brackets, CASE or subqueries; WITH names a subquery once.");
+    }
+    if said.contains("pattern too complex") {
+        return failure(Status::TooBig).hint(
+            "A pattern may have 5000 characters; use instr(), or FTS5 for words in long texts.",
+        );
+    }
     if said.contains("nested too deep") {
         return failure(Status::TooBig)
             .hint("A trigger sets itself off again, directly or through others.");

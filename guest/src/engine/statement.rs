@@ -177,12 +177,12 @@ fn weight(value: ValueRef<'_>) -> u64 {
 fn heavy(kept: usize, size: u64, budget: u64) -> String {
     if kept == 0 {
         format!(
-            "The first row holds {size} bytes, more than the reply budget of {budget} (--reply); \
+            "The first row holds {size} bytes, and no more than {budget} are kept for a reply (--reply); \
              select fewer columns, or parts of the long values with substr()."
         )
     } else {
         format!(
-            "Only {kept} rows fit the reply budget of {budget} bytes (--reply); select fewer columns, \
+            "Only {kept} rows were kept, {budget} bytes being the most for a reply (--reply); select fewer columns, \
              or go on with LIMIT and OFFSET."
         )
     }

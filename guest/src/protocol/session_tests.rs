@@ -63,7 +63,7 @@ fn a_call_leaves_its_last_words_and_takes_them_back() {
     assert_eq!(
         json(&bequests[0].join("why")),
         json!({"jsonrpc": "2.0", "id": 7, "result": {
-            "content": [{"type": "text", "text": "why"}], "isError": true,
+            "content": [{"type": "text", "text": "interrupted: why"}], "isError": true,
         }})
     );
     assert!(bequests[1].is_empty());
@@ -78,7 +78,7 @@ fn last_words_are_an_object_too_if_the_call_asks_for_one() {
         words["result"]["structuredContent"],
         json!({"ok": false, "command": "echo", "status": "interrupted", "message": "why"})
     );
-    assert_eq!(words["result"]["content"][0]["text"], "why");
+    assert_eq!(words["result"]["content"][0]["text"], "interrupted: why");
     ask(&mut session, &initialize("2025-03-26"));
     ask(&mut session, &call("8", "echo", r#"{"output":"json"}"#));
     let words = json(&host.bequests()[2].join("why"));
@@ -144,7 +144,7 @@ fn a_call_is_not_run_if_its_cancellation_waits_behind_it() {
             answer.map(|line| json(&line)["error"]["code"].clone()),
             code.map(Value::from)
         );
-        assert!(host.bequests().is_empty());
+        assert!(host.bequests().iter().all(Vec::is_empty));
     }
 }
 
@@ -364,7 +364,7 @@ mod batches {
         ask(&mut session, &line);
         let words = json(&host.bequests()[0].join("why"));
         assert_eq!(words[0]["result"], json!({}));
-        assert_eq!(words[1]["result"]["content"][0]["text"], "why");
+        assert_eq!(words[1]["result"]["content"][0]["text"], "interrupted: why");
         assert_eq!(words[2]["id"], 3);
         assert!(
             words[2]["error"]["message"]
@@ -374,7 +374,7 @@ mod batches {
         );
         let words = json(&host.bequests()[1].join("why"));
         assert_eq!(words[1]["result"]["content"][0]["text"], "{}");
-        assert_eq!(words[2]["result"]["content"][0]["text"], "why");
+        assert_eq!(words[2]["result"]["content"][0]["text"], "interrupted: why");
         assert!(host.bequests()[2].is_empty());
     }
 

@@ -192,7 +192,12 @@ impl Call {
         });
         // The text is the bare reason in either form: the host escapes it once, and JSON in a
         // JSON string would have to be escaped twice.
-        content(revision, reason, object, true)
+        content(
+            revision,
+            &format!("{}: {reason}", Status::Interrupted.name()),
+            object,
+            true,
+        )
     }
 }
 

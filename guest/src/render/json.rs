@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{ENVELOPE, Meter, escaped_len};
+use super::{Meter, escaped_len};
 use crate::command::output::{Column, Output, Rows};
 use crate::command::status::Failure;
 use crate::command::table::Command;
@@ -24,7 +24,7 @@ pub fn refusal(command: &Command, failure: &Failure) -> Json {
 }
 
 /// What a command answers. Rows beyond the reply budget are left out, which `more` and a note say.
-pub fn object(command: &Command, output: &Output, limits: &Limits, meter: Meter) -> Json {
+pub fn object(command: &Command, output: &Output, meter: Meter) -> Json {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
@@ -43,7 +43,7 @@ pub fn object(command: &Command, output: &Output, limits: &Limits, meter: Meter)
             .iter()
             .map(|(name, value)| (name.clone(), value.clone())),
     );
-    let mut notes: Vec<Json> = output
+    let notes: Vec<Json> = output
         .notes
         .iter()
         .map(|note| note.as_str().into())
@@ -53,32 +53,13 @@ pub fn object(command: &Command, output: &Output, limits: &Limits, meter: Meter)
     object.insert("ok".into(), true.into());
     object.insert("command".into(), command.name.into());
     if let Some(rows) = &output.rows {
-        let columns: Vec<Json> = columns(rows);
-        let used = [&json!(columns), &json!(tail), &json!(notes)]
-            .map(cost)
-            .iter()
-            .sum::<u64>();
-        let room = limits
-            .reply_bytes
-            .saturating_sub(ENVELOPE)
-            .saturating_sub(used);
-        let kept = within(rows, room);
-        let left = rows.rows.len() - kept.len();
-        if left > 0 {
-            notes.push(
-                format!(
-                    "{left} more rows are left out, because the reply would be longer than {} \
-                     bytes (--reply): ask for fewer columns or rows.",
-                    limits.reply_bytes
-                )
-                .into(),
-            );
-        }
-        object.insert("columns".into(), columns.into());
-        object.insert("row_count".into(), kept.len().into());
+        // All of them: a reply that is too long is refused as a whole, never cut.
+        let list: Vec<Json> = rows.rows.iter().map(|row| array(row)).collect();
+        object.insert("columns".into(), columns(rows).into());
+        object.insert("row_count".into(), list.len().into());
         object.insert("total".into(), rows.total.into());
-        object.insert("more".into(), (rows.more || left > 0).into());
-        object.insert("rows".into(), kept.into());
+        object.insert("more".into(), rows.more.into());
+        object.insert("rows".into(), list.into());
     }
     object.append(&mut tail);
     if !notes.is_empty() {
@@ -103,7 +84,7 @@ fn within(rows: &Rows, room: u64) -> Vec<Json> {
     let mut left = room;
     let mut kept = Vec::new();
     for row in &rows.rows {
-        let row = Json::Array(row.iter().map(value).collect());
+        let row = array(row);
         let need = cost(&row) + 2;
         if need > left {
             break;
@@ -112,6 +93,10 @@ fn within(rows: &Rows, room: u64) -> Vec<Json> {
         kept.push(row);
     }
     kept
+}
+
+fn array(row: &[Value]) -> Json {
+    Json::Array(row.iter().map(value).collect())
 }
 
 /// The bytes that a value takes in a reply, where it stands twice: as an object, and as text.
@@ -220,16 +205,16 @@ mod tests {
         }
     }
 
-    fn shown(rows: Rows, limits: &Limits) -> Json {
+    fn shown(rows: Rows) -> Json {
         let output = Output {
             rows: Some(rows),
             ..Output::default()
         };
-        object(find("query").unwrap(), &output, limits, Meter::default())
+        object(find("query").unwrap(), &output, Meter::default())
     }
 
     fn one(value: Value) -> (String, Json) {
-        let object = shown(rows(&["a"], vec![vec![value]]), &Limits::default());
+        let object = shown(rows(&["a"], vec![vec![value]]));
         (
             object["rows"][0][0].to_string(),
             object["columns"][0].clone(),
@@ -289,7 +274,7 @@ mod tests {
             ],
         );
         some.columns[0].declared = "VARCHAR(10)".into();
-        let columns = shown(some, &Limits::default())["columns"].clone();
+        let columns = shown(some)["columns"].clone();
         assert_eq!(
             columns,
             json!([{"name": "a", "type": "VARCHAR(10)"}, {"name": "b", "type": "TEXT"}, {"name": "c", "type": ""}])
@@ -309,7 +294,7 @@ mod tests {
             elapsed: Duration::from_micros(1_500),
             fuel: 7,
         };
-        let object = object(find("exec").unwrap(), &output, &Limits::default(), meter);
+        let object = object(find("exec").unwrap(), &output, meter);
         assert_eq!(
             object.to_string(),
             "{\"ok\":true,\"command\":\"exec\",\"columns\":[{\"name\":\"id\",\"type\":\"\"},\
@@ -320,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_the_reply_budget_are_left_out_and_said() {
+    fn a_sample_holds_the_rows_that_fit_a_quarter_of_the_reply_budget() {
         let limits = Limits {
             reply_bytes: 100_000,
             ..Limits::default()
@@ -328,34 +313,10 @@ mod tests {
         let many = (0..5_000)
             .map(|_| vec![Value::Text("\"".repeat(50))])
             .collect();
-        let object = shown(rows(&["q"], many), &limits);
-        let text = object.to_string();
+        let text = sample(&rows(&["q"], many), &limits).to_string();
         // It stands in a reply twice.
-        assert!(text.len() as u64 + escaped_len(&text) < 100_000);
-        assert_eq!(object["more"], true);
-        let kept = object["row_count"].as_u64().unwrap();
-        assert!(kept > 100 && kept < 5_000);
-        assert!(
-            object["notes"][0]
-                .as_str()
-                .unwrap()
-                .starts_with(&format!("{} more rows are left out", 5_000 - kept))
-        );
-    }
-
-    #[test]
-    fn a_row_too_long_for_any_reply_leaves_the_columns() {
-        let limits = Limits {
-            reply_bytes: 100_000,
-            ..Limits::default()
-        };
-        let object = shown(
-            rows(&["b"], vec![vec![Value::Blob(vec![1; 1 << 20])]]),
-            &limits,
-        );
-        assert_eq!(object["row_count"], 0);
-        assert_eq!(object["columns"][0]["type"], "BLOB");
-        assert!(object["notes"][0].as_str().unwrap().contains("--reply"));
+        assert!(text.len() as u64 + escaped_len(&text) < 26_000);
+        assert!(text.len() > 5_000);
     }
 
     #[test]
@@ -373,12 +334,7 @@ mod tests {
             text: Some("plan".into()),
             ..Output::default()
         };
-        let object = object(
-            find("help").unwrap(),
-            &text,
-            &Limits::default(),
-            Meter::default(),
-        );
+        let object = object(find("help").unwrap(), &text, Meter::default());
         assert_eq!(object["text"], "plan");
         assert!(object.get("rows").is_none());
     }

@@ -336,9 +336,12 @@ fn count(rows: &Rows) -> String {
     let unit = if here == 1 { "row" } else { "rows" };
     match rows.total {
         Some(total) if total > here => {
-            format!("({here} of {total} rows: the limit is {})\n", rows.limit)
+            format!(
+                "({here} of {total} rows; more rows exist (limit {}))\n",
+                rows.limit
+            )
         }
-        _ if rows.more => format!("({here} {unit}; more exist: the limit is {})\n", rows.limit),
+        _ if rows.more => format!("({here} {unit}; more rows exist (limit {}))\n", rows.limit),
         _ => format!("({here} {unit})\n"),
     }
 }

@@ -63,6 +63,14 @@ pub fn supervise<T>(
 }
 
 impl Cut {
+    /// Tells the host's log what wasmtime said.
+    pub fn log(&self, what: &str) {
+        if let Some(trap) = &self.trap {
+            // The root cause: above it stand addresses of a component without names.
+            eprintln!("sqlarium: {what}: {}", trap.root_cause());
+        }
+    }
+
     /// The sentence for the client; none if it took the call back.
     pub fn reason(&self, control: &Control, budgets: &Budgets, starved: bool) -> Option<String> {
         match control.stopped() {
@@ -76,6 +84,7 @@ impl Cut {
             .and_then(|trap| trap.downcast_ref::<Trap>());
         Some(match trap {
             Some(Trap::OutOfFuel) => budgets.out_of_fuel(),
+            Some(Trap::StackOverflow) => budgets.too_deep(),
             _ if starved => budgets.out_of_memory(),
             _ => budgets.fault(),
         })

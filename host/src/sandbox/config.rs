@@ -12,12 +12,16 @@ pub fn config() -> Config {
         .concurrency_support(false)
         .consume_fuel(true)
         .generate_address_map(false)
-        // Proposals that the guest does not use; those that wasmtime is built without are off anyway.
-        .wasm_extended_const(false)
+        // Twice the default for SQLite's recursions, and as much again for the host's own
+        // calls, which run on the same stack.
+        .max_wasm_stack(1 << 20)
+        .async_stack_size(3 << 20)
+        // What the guest does not use cannot be used against us.
+        .wasm_tail_call(false)
         .wasm_memory64(false)
         .wasm_multi_memory(false)
+        .wasm_extended_const(false)
         .wasm_relaxed_simd(false)
-        .wasm_simd(false)
-        .wasm_tail_call(false);
+        .wasm_simd(false);
     config
 }

@@ -192,9 +192,7 @@ impl Vessel {
             .is_some_and(|live| live.store.data().memory.refused);
         self.drop_instance();
         let reason = cut.reason(&self.control, &self.budgets, starved);
-        if let Some(trap) = &cut.trap {
-            eprintln!("sqlarium: the sandbox was cut off: {trap:#}");
-        }
+        cut.log("the sandbox was cut off");
         let last_words = reason
             .as_ref()
             .and_then(|reason| self.control.last_words(reason));
@@ -255,9 +253,7 @@ impl Overhearing<'_> {
         match supervise(work, &Control::default(), self.budgets, |_| {}) {
             Ok(overheard) => overheard,
             Err(cut) => {
-                if let Some(trap) = cut.trap {
-                    eprintln!("sqlarium: a line could not be overheard: {trap:#}");
-                }
+                cut.log("a line could not be overheard");
                 Overheard::Later
             }
         }

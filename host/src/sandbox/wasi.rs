@@ -147,10 +147,17 @@ fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn output_stream(to: &mut LinkerInstance<'_, State>) -> Result<()> {
-    to.resource("output-stream", ResourceType::host::<Stderr>(), |mut store, rep| {
-        store.data_mut().table.delete(Resource::<Stderr>::new_own(rep))?;
-        Ok(())
-    })
+    to.resource(
+        "output-stream",
+        ResourceType::host::<Stderr>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table
+                .delete(Resource::<Stderr>::new_own(rep))?;
+            Ok(())
+        },
+    )
 }
 
 fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {

@@ -10,11 +10,11 @@
 //! ```
 //!
 //! `%` holds flags of `sqlarium mcp`. `>` is a line that is sent, `\>` one with the escapes
-//! `\xHH`, `\r`, `\\`; `*N` before the text repeats it (`>*3 x` sends `xxx`). `~ N` waits for
-//! N milliseconds, for what was sent to be under way. `<` is a line
-//! that comes back before the next one is sent, compared as JSON, without what differs
-//! from run to run.
-//! Nothing else may come back, and the server ends with code 0 when its input does.
+//! `\xHH`, `\r`, `\\`; `*N` before the text repeats it, or the part between « and »: `>*3 a«x»`
+//! sends `axxx`. `~ N` waits for N milliseconds, for what was sent to be under way. `<` is a
+//! line that comes back before the next one is sent, compared as JSON, without what differs
+//! from run to run. Nothing else may come back, and the server ends with code 0 when its
+//! input does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,14 @@ fn repeated(text: &str) -> Result<String> {
     let (count, text) = text
         .split_once(' ')
         .context("a blank belongs behind the count")?;
-    Ok(text.repeat(count.parse()?))
+    let count = count.parse()?;
+    let marked = text
+        .split_once('«')
+        .and_then(|(before, rest)| Some((before, rest.split_once('»')?)));
+    Ok(match marked {
+        Some((before, (part, after))) => format!("{before}{}{after}", part.repeat(count)),
+        None => text.repeat(count),
+    })
 }
 
 fn unescape(text: &str) -> Result<Vec<u8>> {

@@ -96,7 +96,7 @@ impl Database {
             output.notes = harvest.note.into_iter().collect();
         }
         if writes {
-            self.count(output, before)?;
+            self.count(output, rest, before)?;
         }
         Ok(length)
     }

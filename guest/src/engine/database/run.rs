@@ -7,7 +7,7 @@ use rusqlite::Statement;
 use super::Database;
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::{Mode, Rule};
+use crate::engine::authorizer::{Denial, Mode, Rule};
 use crate::engine::params::Params;
 use crate::engine::statement::{self, Extent, Harvest};
 use crate::engine::{failure, lookup, plan, text};
@@ -19,7 +19,7 @@ impl Database {
             // SQLite cannot tell the question for the journal mode from a change of it.
             let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
             if !asks {
-                return Err(failure::writes("change the database", &self.settings));
+                return Err(self.would_write(sql));
             }
         }
         params.bind(&mut statement)?;
@@ -27,6 +27,25 @@ impl Database {
         let harvest = statement::harvest(&mut statement, &self.pulse, self.extent(limit))
             .map_err(|error| self.failure(&error, sql, 0))?;
         Ok(answer(harvest))
+    }
+
+    /// The refusal of a statement that SQLite says is no reading. The text of the statement
+    /// chooses the sentence alone, and the verdict does not depend on it.
+    fn would_write(&self, sql: &str) -> Failure {
+        let vacuum = text::first_word(sql).eq_ignore_ascii_case("VACUUM");
+        if vacuum && text::words(sql).any(|word| word == "into") {
+            let denial = Denial {
+                rule: Rule::VacuumInto,
+                mode: Mode::Read,
+                what: "copy the database to another file".into(),
+                table: None,
+            };
+            failure::denied(&denial, &self.settings)
+        } else if vacuum {
+            failure::writes("rewrite the whole database", &self.settings)
+        } else {
+            failure::writes("change the database", &self.settings)
+        }
     }
 
     pub(super) fn write(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
@@ -41,7 +60,7 @@ impl Database {
         drop(statement);
         let mut output = answer(harvest);
         if writes {
-            self.count(&mut output, before)?;
+            self.count(&mut output, sql, before)?;
         }
         Ok(output)
     }
@@ -156,11 +175,14 @@ impl Database {
         .map_err(|error| self.failure(&error, sql, start))
     }
 
-    /// Adds what the statement before changed.
-    pub(super) fn count(&self, output: &mut Output, before: u64) -> Result<(), Failure> {
+    /// Adds what `sql`, the statement before, changed.
+    pub(super) fn count(&self, output: &mut Output, sql: &str, before: u64) -> Result<(), Failure> {
         let connection = self.connection()?;
         // SQLite keeps the count of the statement before, unless this one changed rows.
-        let changed = if connection.total_changes() > before {
+        // A virtual table is made with rows of its own, which are nobody's data.
+        let defines = ["CREATE", "DROP", "ALTER"];
+        let counts = !defines.contains(&text::first_word(sql).to_uppercase().as_str());
+        let changed = if counts && connection.total_changes() > before {
             connection.changes()
         } else {
             0
@@ -197,7 +219,8 @@ impl Database {
         Extent {
             rows,
             count: limits.max_rows,
-            bytes: limits.reply_bytes,
+            // Values of so many bytes make a reply that is refused; keeping more would be in vain.
+            bytes: (limits.reply_bytes.saturating_mul(4)).min(limits.memory_bytes / 4),
         }
     }
 }

@@ -177,7 +177,7 @@ fn an_endless_result_ends_at_the_limit() {
 #[test]
 fn rows_too_heavy_for_the_reply_are_left_out_whole() {
     let mut settings = Settings::default();
-    settings.limits.reply_bytes = 10_000;
+    settings.limits.reply_bytes = 2_500;
     let mut engine = engine_with(settings, "");
     let output = query(
         &mut engine,

@@ -23,6 +23,9 @@ fn an_exec_commits_and_counts() {
     assert_eq!(output.changes, Some(0));
     let output = exec(&mut engine, "INSERT INTO w VALUES ('x')").unwrap();
     assert_eq!((output.changes, output.last_insert_rowid), (Some(1), None));
+    // The rows that a virtual table makes for itself are not counted.
+    let output = exec(&mut engine, "CREATE VIRTUAL TABLE f USING fts5(t)").unwrap();
+    assert_eq!((output.changes, output.last_insert_rowid), (Some(0), None));
 }
 
 #[test]

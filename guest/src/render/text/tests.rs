@@ -73,11 +73,12 @@ fn more_rows_are_said_with_the_limit_and_the_total_where_it_is_known() {
     let mut some = rows(&["a"], vec![vec![Value::Integer(1)]]);
     some.more = true;
     assert!(
-        shown(some.clone(), &Limits::default())
-            .ends_with("(1 row; more exist: the limit is 200)\n")
+        shown(some.clone(), &Limits::default()).ends_with("(1 row; more rows exist (limit 200))\n")
     );
     some.total = Some(7);
-    assert!(shown(some, &Limits::default()).ends_with("(1 of 7 rows: the limit is 200)\n"));
+    assert!(
+        shown(some, &Limits::default()).ends_with("(1 of 7 rows; more rows exist (limit 200))\n")
+    );
 }
 
 #[test]
