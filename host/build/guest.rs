@@ -48,7 +48,7 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
         .context("cannot start cargo for the guest")?;
     if !output.status.success() {
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        bail!("the guest does not build for {TARGET}; the messages above say why");
+        bail!("the guest does not build for {TARGET}; its messages are under \"stderr\" below");
     }
     Ok(directory
         .join(TARGET)
@@ -60,16 +60,15 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
 fn leave_script(cargo: &Command, options: &[&str], path: &Path) -> Result<()> {
     let mut line = String::from("verb=$1\nshift\nexec env");
     for (name, value) in cargo.get_envs() {
-        let name = name.to_string_lossy();
-        match value {
-            Some(value) => write!(line, " '{name}={}'", value.to_string_lossy())?,
-            None => write!(line, " -u {name}")?,
+        // What is taken away is only there within cargo.
+        if let Some(value) = value {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            write!(line, " '{name}={value}'")?;
         }
     }
-    let program = cargo.get_program().to_string_lossy();
     let options = options.join(" ");
     // What cargo is told after a `--` is not for cargo.
-    writeln!(line, " '{program}' \"$verb\" {options} \"$@\"")?;
+    writeln!(line, " cargo \"$verb\" {options} \"$@\"")?;
     script(path, &line).map(drop)
 }
 

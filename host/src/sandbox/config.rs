@@ -20,6 +20,8 @@ pub fn config() -> Config {
         .wasm_tail_call(false)
         .wasm_memory64(false)
         .wasm_multi_memory(false)
-        .wasm_relaxed_simd(false);
+        .wasm_extended_const(false)
+        .wasm_relaxed_simd(false)
+        .wasm_simd(false);
     config
 }
