@@ -6,7 +6,7 @@
 # make clean      removes everything that was built or fetched
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test install setup build lint clean
+.PHONY: demo test install setup build everything lint clean
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
@@ -21,7 +21,12 @@ demo: build
 build: setup
 	@cargo build --release --locked --workspace
 
-test: build
+# With the tests' own dependencies from the start: they change the features of
+# others, and what was built without them would be built again.
+everything: setup
+	@cargo build --release --locked --workspace --bins --tests
+
+test: everything
 	-@tests/clients/setup
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then cargo nextest run --release --locked --workspace; \
@@ -33,10 +38,10 @@ install: setup
 setup:
 	@host/build/setup
 
-lint: build
+lint: everything
 	@cargo fmt --all --check
 	@cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
-	@"$(CARGO_TARGET_DIR)/guest/cargo" clippy --quiet --locked --profile guest --package sqlarium-guest --lib -- -D warnings
+	@"$(CARGO_TARGET_DIR)/guest-cargo" clippy --quiet --locked --profile guest --package sqlarium-guest --lib -- -D warnings
 
 clean:
 	@cargo clean --quiet

@@ -35,7 +35,11 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
         .env("CARGO_TARGET_DIR", &directory)
         .env("CARGO_BUILD_TARGET", TARGET)
         .current_dir(&surroundings.workspace);
-    leave_script(&cargo, std.options(), &directory.join("cargo"))?;
+    leave_script(
+        &cargo,
+        std.options(),
+        &surroundings.target.join("guest-cargo"),
+    )?;
 
     let output = cargo
         .arg("build")
