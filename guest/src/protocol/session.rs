@@ -325,12 +325,12 @@ impl Session {
         self.host.keep(&self.kept.write());
     }
 
-    /// Takes the last words back once the answer is written, for they would come after it.
+    /// No call runs any more. Its last words stay until the answer is with the host, which
+    /// forgets them then: a call that is cut off on the way is answered by them.
     fn at_rest(&mut self) {
         self.kept.batch = false;
         if self.kept.running.take().is_some() {
             self.keep();
-            self.host.bequeath(&[]);
         }
     }
 }

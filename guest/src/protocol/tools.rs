@@ -10,7 +10,7 @@ use super::reply::Writer;
 use super::revision::Revision;
 use crate::command::schema::declare;
 use crate::command::status::{Failure, Status};
-use crate::command::table::Command;
+use crate::command::table::{Command, Effect, find};
 use crate::command::toolset::Toolset;
 use crate::command::{Answer, Context, invoke};
 use crate::engine::Engine;
@@ -180,6 +180,16 @@ impl Call {
         self.arguments.get("output").and_then(Value::as_str) == Some("json")
     }
 
+    /// What to add to the news that the call was cut off: it may have been so after its commit.
+    fn caution(&self) -> &'static str {
+        match find(self.command).map(|command| command.effect) {
+            Some(Effect::Writes { .. }) => {
+                " It may have been committed already: look before you repeat it."
+            }
+            _ => "",
+        }
+    }
+
     /// The result that the client gets if the host cuts the call off for `reason`.
     pub fn interrupted(&self, revision: Revision, reason: &str) -> Map<String, Value> {
         let object = self.wants_object().then(|| {
@@ -194,7 +204,7 @@ impl Call {
         // JSON string would have to be escaped twice.
         content(
             revision,
-            &format!("{}: {reason}", Status::Interrupted.name()),
+            &format!("{}: {reason}{}", Status::Interrupted.name(), self.caution()),
             object,
             true,
         )
