@@ -157,7 +157,7 @@ fn share(mode: &str, time: Duration, kills: u32) {
         path: path.clone(),
         ..Common::default()
     });
-    let mut writers = vec![spawn(&common, |common| run_application(common))];
+    let mut writers = vec![spawn(&common, run_application)];
     for writer in [1, 2] {
         writers.push(spawn(&common, move |common| run_server(common, writer)));
     }

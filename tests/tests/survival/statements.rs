@@ -65,7 +65,7 @@ fn statements() -> Vec<(&'static str, String)> {
         ("very many columns", format!("SELECT {}", listed(&|n| n.to_string(), 32_000, ","))),
         ("a join of very many tables", format!("SELECT 1 FROM {}", listed(&|n| format!("(SELECT 1) t{n}"), 200, ","))),
         ("an expansion of common tables", format!("WITH v0(x) AS (SELECT 1), {} SELECT count(*) FROM v19", views.collect::<Vec<_>>().join(", "))),
-        ("a large sort", format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000000) SELECT i, randomblob(50) AS r FROM n ORDER BY r LIMIT 3")),
+        ("a large sort", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000000) SELECT i, randomblob(50) AS r FROM n ORDER BY r LIMIT 3".into()),
         ("an endless list in one row", format!("{COUNT} SELECT group_concat(i) FROM n")),
         ("an endless JSON list in one row", format!("{COUNT} SELECT json_group_array(i) FROM n")),
         ("an endless window", format!("{COUNT} SELECT sum(i) OVER (ORDER BY i ROWS BETWEEN 1000 PRECEDING AND CURRENT ROW) FROM n LIMIT 1")),
