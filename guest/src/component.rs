@@ -17,11 +17,7 @@ use crate::protocol::{Overheard, Session};
 use crate::settings::{Limits, Settings};
 
 /// `wit/` as Rust.
-#[expect(
-    missing_docs,
-    unsafe_code,
-    reason = "generated from wit/, which documents every item"
-)]
+#[expect(unsafe_code, reason = "generated from wit/")]
 pub mod bindings {
     wit_bindgen::generate!({ path: "../wit", world: "sandbox" });
     use super::Component;
@@ -203,7 +199,7 @@ impl demo_export::Guest for Component {
         demo::scenes()
             .into_iter()
             .map(|scene| demo_export::Scene {
-                caption: scene.caption.into(),
+                caption: scene.caption,
                 line: scene.line,
             })
             .collect()
