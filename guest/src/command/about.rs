@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::Context;
-use super::arguments::{Argument, Arguments, DB, OUTPUT, Shape};
+use super::arguments::{Argument, Arguments, DB, OUTPUT, Shape, option, positional};
 use super::near::closest;
 use super::output::{Column, Output, Rows};
 use super::status::{Failure, Status};
@@ -13,6 +13,37 @@ use super::table::{Command, Effect, Group, TABLE, find, tool_name};
 use super::toolset::Toolset;
 use crate::engine::value::Value;
 use crate::protocol::revision::Revision;
+
+/// `version` in the command table.
+pub const VERSION: Command = Command {
+    name: "version",
+    title: "Version",
+    group: Group::About,
+    summary: "Tell the versions of sqlarium, SQLite and MCP",
+    description: "The versions of sqlarium and of SQLite, and the MCP revisions spoken.",
+    arguments: &[],
+    database: false,
+    effect: Effect::Reads,
+    core: false,
+    run: version,
+};
+
+/// `help` in the command table.
+pub const HELP: Command = Command {
+    name: "help",
+    title: "Help",
+    group: Group::About,
+    summary: "Explain the commands, or one of them",
+    description: "What the commands do and take; with topic, one of them.",
+    arguments: &[
+        positional("topic", Shape::Text, "A command."),
+        option("markdown", Shape::Flag, "The whole reference as Markdown."),
+    ],
+    database: false,
+    effect: Effect::Reads,
+    core: false,
+    run: help,
+};
 
 /// Runs `version`.
 pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
@@ -153,7 +184,7 @@ fn reference() -> String {
          person, `sqlarium <command>`.\n",
     );
     let mut group: Option<Group> = None;
-    for command in &TABLE {
+    for command in TABLE {
         if group != Some(command.group) {
             let _ = write!(text, "\n## {}\n", command.group.name());
             group = Some(command.group);

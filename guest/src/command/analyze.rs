@@ -3,13 +3,32 @@
 use rusqlite::Connection;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, positional};
 use super::catalogue::{Relation, quote, rows, text};
 use super::describe::find;
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::params::Params;
 use crate::engine::value::Value;
+
+/// `analyze` in the command table.
+pub const COMMAND: Command = Command {
+    name: "analyze",
+    title: "Analyze",
+    group: Group::Maintenance,
+    summary: "Gather statistics for the query planner",
+    description: "Run ANALYZE, so that the query planner chooses better, and show what it \
+                  gathered.",
+    arguments: &[positional("table", Shape::Text, "Only this one.")],
+    database: true,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: true,
+    },
+    core: false,
+    run,
+};
 
 /// Runs `analyze`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {

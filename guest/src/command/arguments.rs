@@ -42,6 +42,63 @@ pub struct Argument {
     pub positional: bool,
 }
 
+/// An argument that has to be given; its place will do.
+pub const fn required(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: true,
+        positional: true,
+    }
+}
+
+/// An argument that may be given by its place.
+pub const fn positional(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: false,
+        positional: true,
+    }
+}
+
+/// An argument that is given by its name.
+pub const fn option(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: false,
+        positional: false,
+    }
+}
+
+/// Values for the parameters of a statement.
+pub const PARAMS: Argument = option(
+    "params",
+    Shape::Json,
+    "Values for :name, as {\"name\": 5}; for ?1, ?2 an array [5]. A blob is {\"blob\": hex}.",
+);
+
+/// A pattern for names.
+pub const PATTERN: Argument = positional(
+    "pattern",
+    Shape::Text,
+    "LIKE pattern for names; * stands for %.",
+);
+
+/// How many rows.
+pub const LIMIT: Argument = option(
+    "limit",
+    Shape::Integer {
+        min: 1,
+        max: i64::MAX,
+    },
+    "Rows at most.",
+);
+
 /// The form of the answer; every command takes it.
 pub const OUTPUT: Argument = Argument {
     name: "output",

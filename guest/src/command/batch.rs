@@ -1,9 +1,25 @@
 //! `batch`: several statements in one transaction, all or nothing.
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, required};
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Group, WRITES};
+
+/// `batch` in the command table.
+pub const COMMAND: Command = Command {
+    name: "batch",
+    title: "Batch",
+    group: Group::Sql,
+    summary: "Run several statements, all or nothing",
+    description: "Run several SQL statements, separated by semicolons, in one transaction: \
+                  all of them or, at the first error, none. No BEGIN, COMMIT or params.",
+    arguments: &[required("sql", Shape::Text, "The statements.")],
+    database: true,
+    effect: WRITES,
+    core: true,
+    run,
+};
 
 /// Runs the command.
 ///

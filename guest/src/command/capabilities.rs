@@ -5,15 +5,50 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, PATTERN, Shape, positional};
 use super::catalogue::{Pattern, quote, rows, text};
 use super::near::closest;
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::authorizer::{Gate, Mode};
 use crate::engine::connection::{self, Access};
 use crate::engine::pulse::Pulse;
 use crate::engine::value::Value;
+
+/// `capabilities` in the command table.
+pub const CAPABILITIES: Command = Command {
+    name: "capabilities",
+    title: "Capabilities",
+    group: Group::About,
+    summary: "Tell what this build of SQLite can do, by trying it",
+    description: "What this SQLite can do: full-text search, R-Tree, JSON, math functions \
+                  and more, each tried out when asked. A name that is not known answers no.",
+    arguments: &[positional(
+        "name",
+        Shape::Text,
+        "One of them, such as fts5.",
+    )],
+    database: false,
+    effect: Effect::Reads,
+    core: false,
+    run: capabilities,
+};
+
+/// `functions` in the command table.
+pub const FUNCTIONS: Command = Command {
+    name: "functions",
+    title: "Functions",
+    group: Group::About,
+    summary: "List the SQL functions",
+    description: "The SQL functions that can be called: name, kind (scalar, aggregate, \
+                  window) and numbers of arguments.",
+    arguments: &[PATTERN],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run: functions,
+};
 
 /// Something the engine may be able to do.
 struct Capability {
@@ -53,7 +88,7 @@ const fn make(
 }
 
 /// Everything that is asked about, in the order of the alphabet.
-const CAPABILITIES: &[Capability] = &[
+const KNOWN: &[Capability] = &[
     Capability {
         name: "attach",
         what: "ATTACH of another database",
@@ -208,20 +243,20 @@ pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Outp
     let mut results = Vec::new();
     if let Some(name) = arguments.text("name") {
         let folded = name.to_lowercase().replace(['-', ' '], "_");
-        listed = CAPABILITIES
+        listed = KNOWN
             .iter()
             .filter(|capability| capability.name == folded)
             .collect();
         if listed.is_empty() {
             let shown: String = name.chars().take(100).collect();
             results.push(row(&shown, false, "not known here"));
-            let near = closest(&folded, CAPABILITIES.iter().map(|c| c.name), 3);
+            let near = closest(&folded, KNOWN.iter().map(|c| c.name), 3);
             if !near.is_empty() {
                 notes.push(format!("Did you mean {}?", near.join(", ")));
             }
         }
     } else {
-        listed = CAPABILITIES.iter().collect();
+        listed = KNOWN.iter().collect();
     }
     for capability in listed {
         let there = is_there(context, capability)?;
@@ -345,7 +380,7 @@ mod tests {
     }
 
     fn there(name: &str) -> bool {
-        let capability = CAPABILITIES
+        let capability = KNOWN
             .iter()
             .find(|capability| capability.name == name)
             .unwrap();
@@ -390,7 +425,7 @@ mod tests {
     fn the_answer_comes_from_the_engine() {
         // The same question, of a connection that was not given the module.
         let bare = Connection::open_in_memory().unwrap();
-        let series = CAPABILITIES
+        let series = KNOWN
             .iter()
             .find(|one| one.name == "generate_series")
             .unwrap();
@@ -400,7 +435,7 @@ mod tests {
 
     #[test]
     fn the_list_is_in_order_and_each_name_is_there_once() {
-        assert!(CAPABILITIES.is_sorted_by(|a, b| a.name < b.name));
+        assert!(KNOWN.is_sorted_by(|a, b| a.name < b.name));
     }
 
     #[test]

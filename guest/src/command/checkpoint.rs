@@ -4,13 +4,37 @@
 //! <https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>.
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, option};
 use super::catalogue::{rows, text};
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::database::Database;
 use crate::engine::params::Params;
 use crate::engine::value::Value;
+
+/// `checkpoint` in the command table.
+pub const COMMAND: Command = Command {
+    name: "checkpoint",
+    title: "Checkpoint",
+    group: Group::Maintenance,
+    summary: "Move the write-ahead log into the database file",
+    description: "Move the write-ahead log (WAL) into the database file and empty it. Tells how \
+                  many frames (pages) were in the log and how many are in the file, and whether \
+                  another connection was in the way (busy).",
+    arguments: &[option(
+        "mode",
+        Shape::Choice(&MODES),
+        "passive waits for nobody.",
+    )],
+    database: true,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: true,
+    },
+    core: false,
+    run,
+};
 
 /// The modes of SQLite, the default first: what people expect of a checkpoint is that afterwards
 /// the file is whole and the log is gone, which only this one promises.

@@ -3,9 +3,28 @@
 use rusqlite::{Connection, OpenFlags};
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, required};
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
+
+/// `create` in the command table.
+pub const COMMAND: Command = Command {
+    name: "create",
+    title: "Create database",
+    group: Group::Files,
+    summary: "Make a new, empty database file",
+    description: "Make a new, empty database file below the owner's root. An existing file \
+                  is never touched. Needs a server started with --root.",
+    arguments: &[required("path", Shape::Text, "Relative to the root.")],
+    database: false,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
 
 /// Runs `create`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {

@@ -7,7 +7,23 @@ use super::arguments::Arguments;
 use super::catalogue::{quote, rows, text};
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `databases` in the command table.
+pub const COMMAND: Command = Command {
+    name: "databases",
+    title: "Databases",
+    group: Group::Schema,
+    summary: "Show the served database: size, encoding, journal mode",
+    description: "The served database: title, size in bytes, page size, encoding, journal \
+                  mode, whether it is read-only.",
+    arguments: &[],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
 
 /// Runs `databases`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {

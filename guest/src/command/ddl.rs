@@ -5,12 +5,30 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, PATTERN, Shape, option};
 use super::catalogue::{Pattern, quote, relations, rows, text};
 use super::output::Output;
 use super::sql;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `schema` in the command table.
+pub const COMMAND: Command = Command {
+    name: "schema",
+    title: "Schema",
+    group: Group::Schema,
+    summary: "Print the CREATE statements",
+    description: "The CREATE statements of tables, views, indexes and triggers, as stored.",
+    arguments: &[
+        PATTERN,
+        option("indent", Shape::Flag, "One column on each line."),
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
 
 /// Runs `schema`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {

@@ -6,15 +6,31 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Map, Value as Json, json};
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, required};
 use super::catalogue::{Count, Counter, Relation, is_stop, quote, relations, rows, text};
 use super::indexes::{Index, indexes};
 use super::near::closest;
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::params::Params;
 use crate::engine::value::Value;
 use crate::render::cell::visible;
+
+/// `describe` in the command table.
+pub const COMMAND: Command = Command {
+    name: "describe",
+    title: "Describe",
+    group: Group::Schema,
+    summary: "Describe one table or view",
+    description: "Describe one table or view: columns with type, NOT NULL, default, primary \
+                  key, generated or hidden; indexes, foreign keys, triggers, row count.",
+    arguments: &[required("table", Shape::Text, "Its name, unquoted.")],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run: describe,
+};
 
 /// Rows that `describe_table` shows.
 const SAMPLE: u32 = 3;

@@ -1,10 +1,28 @@
 //! `exec`: one statement that may write.
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, PARAMS, Shape, required};
 use super::output::Output;
 use super::query::params;
 use super::status::Failure;
+use super::table::{Command, Group, WRITES};
+
+/// `exec` in the command table.
+pub const COMMAND: Command = Command {
+    name: "exec",
+    title: "Execute",
+    group: Group::Sql,
+    summary: "Run one statement that writes",
+    description: "Run one SQL statement that writes (INSERT, UPDATE, DELETE, CREATE, ALTER, \
+                  DROP) and commit it. Answers with the number of changed rows, the last \
+                  rowid, and the rows of RETURNING. Several statements: use batch. Refused: \
+                  ATTACH, VACUUM INTO, extensions.",
+    arguments: &[required("sql", Shape::Text, "One statement."), PARAMS],
+    database: true,
+    effect: WRITES,
+    core: true,
+    run,
+};
 
 /// Runs the command.
 ///

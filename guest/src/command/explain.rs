@@ -1,9 +1,26 @@
 //! `explain`: how SQLite would run a statement, without running it.
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, required};
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
+
+/// `explain` in the command table.
+pub const COMMAND: Command = Command {
+    name: "explain",
+    title: "Explain",
+    group: Group::Schema,
+    summary: "Show how a statement would run, without running it",
+    description: "The query plan of one SQL statement, as a tree: which tables are scanned, \
+                  which indexes are used. Nothing is run, so a statement that writes may be \
+                  given.",
+    arguments: &[required("sql", Shape::Text, "One statement.")],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
 
 /// Runs the command.
 ///

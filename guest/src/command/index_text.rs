@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, option, required};
 use super::catalogue::{Relation, quote, text};
 use super::describe::find;
 use super::fts::plain;
@@ -14,8 +14,40 @@ use super::near::nearest;
 use super::output::Output;
 use super::sql::tokens;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
 use crate::render::cell::visible;
+
+/// `index-text` in the command table.
+pub const COMMAND: Command = Command {
+    name: "index-text",
+    title: "Index text",
+    group: Group::Search,
+    summary: "Make a full-text index of a table, kept current by triggers",
+    description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers that \
+                  keep it current, in one transaction. The text stays in the table. Nothing \
+                  existing is replaced.",
+    arguments: &[
+        required("table", Shape::Text, ""),
+        option(
+            "columns",
+            Shape::Text,
+            "Names with commas; default: all text columns.",
+        ),
+        option(
+            "tokenizer",
+            Shape::Choice(&TOKENIZERS),
+            "porter: English stems; trigram: parts of words.",
+        ),
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
 
 /// The tokenizers that can be asked for, the default first.
 pub const TOKENIZERS: [&str; 3] = ["unicode61", "porter", "trigram"];

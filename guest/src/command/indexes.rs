@@ -4,12 +4,29 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value as Json, json};
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, PATTERN};
 use super::catalogue::{Pattern, quote, relations, rows, text};
 use super::output::Output;
 use super::sql;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `indexes` in the command table.
+pub const COMMAND: Command = Command {
+    name: "indexes",
+    title: "Indexes",
+    group: Group::Schema,
+    summary: "List indexes with their columns",
+    description: "List indexes: table, columns, whether unique or partial, and whether made \
+                  by CREATE INDEX, UNIQUE or PRIMARY KEY. The pattern is for index or table \
+                  names.",
+    arguments: &[PATTERN],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
 
 /// Runs `indexes`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {

@@ -3,12 +3,31 @@
 use rusqlite::Connection;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, option, positional};
 use super::catalogue::{Relation, is_stop, quote, relations, rows, text};
 use super::describe::find;
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `integrity-check` in the command table.
+pub const COMMAND: Command = Command {
+    name: "integrity-check",
+    title: "Check integrity",
+    group: Group::Maintenance,
+    summary: "Check the file, its indexes, constraints and foreign keys",
+    description: "Check that pages, indexes, constraints and foreign keys hold: ok, or the first \
+                  100 problems. Reads everything.",
+    arguments: &[
+        positional("table", Shape::Text, "Only this one."),
+        option("quick", Shape::Flag, "Without comparing indexes."),
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
 
 /// Problems that are listed. SQLite itself stops its check after as many.
 const MOST: usize = 100;

@@ -1,10 +1,34 @@
 //! `query`: one statement that only reads.
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, LIMIT, PARAMS, Shape, required};
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::params::Params;
+
+/// `query` in the command table.
+pub const COMMAND: Command = Command {
+    name: "query",
+    title: "Query",
+    group: Group::Sql,
+    summary: "Run one statement that reads",
+    description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA \
+                  that asks) and get its rows. Whatever would write is refused: use exec. \
+                  Give values through params, not inside the SQL. Without limit 200 rows \
+                  come, and never more than 10000; what is left is said: page with LIMIT \
+                  and OFFSET. Text output cuts long cells and shows the start of blobs; \
+                  output json has them whole.",
+    arguments: &[
+        required("sql", Shape::Text, "One statement."),
+        PARAMS,
+        LIMIT,
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
 
 /// Runs the command.
 ///

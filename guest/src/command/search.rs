@@ -4,15 +4,48 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, option, positional, required};
 use super::catalogue::quote;
 use super::describe::find;
 use super::fts::{Content, TextIndex, text_indexes};
 use super::output::Output;
 use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
 use crate::engine::database::Database;
 use crate::engine::params::Params;
 use crate::render::cell::visible;
+
+/// `search` in the command table.
+pub const COMMAND: Command = Command {
+    name: "search",
+    title: "Search",
+    group: Group::Search,
+    summary: "Search text, best matches first",
+    description: "Full-text search over FTS5: rowid, score (bm25, more is better) and a snippet \
+                  with **matches** marked. The query is FTS5's: words, \"phrases\", AND OR NOT, \
+                  pre*, column : word; one that FTS5 cannot read is searched for by its words.",
+    arguments: &[
+        required("query", Shape::Text, ""),
+        positional(
+            "table",
+            Shape::Text,
+            "FTS5 table, or the table it indexes; default: the only one.",
+        ),
+        option(
+            "k",
+            Shape::Integer {
+                min: 1,
+                max: i64::MAX,
+            },
+            "Matches at most, default 10.",
+        ),
+        option("full", Shape::Flag, "Whole columns, not a snippet."),
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
 
 /// Matches when the call does not say.
 const MATCHES: u32 = 10;

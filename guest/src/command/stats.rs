@@ -7,11 +7,32 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Shape, option};
 use super::catalogue::{is_stop, rows, text};
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `stats` in the command table.
+pub const COMMAND: Command = Command {
+    name: "stats",
+    title: "Statistics",
+    group: Group::Maintenance,
+    summary: "Show sizes, pages and settings, and what each table takes",
+    description: "The database in numbers, each explained: size, pages, free pages, journal mode, \
+                  cache; then pages and bytes of each table and its indexes, if the database has \
+                  128 MiB or less.",
+    arguments: &[option(
+        "full",
+        Shape::Flag,
+        "Measure tables of a larger one too.",
+    )],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
 
 /// A database of at most this many bytes is measured without being asked: every page of it is
 /// read once.

@@ -3,12 +3,29 @@
 use rusqlite::Connection;
 
 use super::Context;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, PATTERN};
 use super::catalogue::{Count, Counter, Pattern, Relation, relations, rows};
 use super::near::closest;
 use super::output::Output;
 use super::status::Failure;
+use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+
+/// `tables` in the command table.
+pub const COMMAND: Command = Command {
+    name: "tables",
+    title: "Tables",
+    group: Group::Schema,
+    summary: "List tables and views with their row counts",
+    description: "List tables and views: kind, number of columns and rows (≥ where counting \
+                  would take long; none for views). Shadow tables of FTS and R-Tree are left \
+                  out.",
+    arguments: &[PATTERN],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run: tables,
+};
 
 /// Runs `tables`.
 pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
