@@ -4,14 +4,13 @@
 //! person and an agent are served the same list.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use clap::builder::styling::Styles;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, ValueHint};
+use clap_complete::Shell;
 use serde_json::{Map, Value};
 
 use crate::budgets::Budgets;
@@ -20,7 +19,7 @@ use crate::sandbox::bindings::command::{Argument, Entry, Shape};
 use crate::sandbox::bindings::types::{Limits, Settings};
 use crate::sandbox::instance::{Outcome, Vessel};
 use crate::storage::{Grants, Root, Served, Storage};
-use crate::{clients, demo, serve};
+use crate::{clients, demo, serve, terminal};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
@@ -139,7 +138,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             match vessel.check() {
                 Outcome::Done(Ok(())) => serve::serve(&mut vessel),
                 Outcome::Done(Err(sentence)) => {
-                    eprintln!("sqlarium: {sentence}");
+                    terminal::complain(sentence);
                     Ok(ExitCode::from(USAGE))
                 }
                 Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
@@ -163,6 +162,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .clone()
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
             print(&clients::config(client, &exe, file.as_deref())?)
+        }
+        "completions" => {
+            let shell = matches
+                .get_one::<Shell>("SHELL")
+                .context("clap asks for it")?;
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut root_command(&catalog), "sqlarium", &mut script);
+            print(&String::from_utf8(script)?)
         }
         name => {
             let entry = catalog
@@ -212,7 +219,6 @@ fn root_command(catalog: &[Entry]) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .styles(Styles::plain())
         .subcommand(ServerOptions::augment_args(
             Command::new("mcp")
                 .about("Serve a database over the Model Context Protocol, on standard input and output")
@@ -228,6 +234,16 @@ fn root_command(catalog: &[Entry]) -> Command {
                         .help(format!("One of {}", clients::CLIENTS.join(", "))),
                 )
                 .arg(file.clone()),
+        )
+        .subcommand(
+            Command::new("completions")
+                .about("Print the completions for a shell")
+                .arg(
+                    Arg::new("SHELL")
+                        .required(true)
+                        .value_parser(clap::value_parser!(Shell))
+                        .help("The shell that is to complete"),
+                ),
         );
     for entry in catalog {
         let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
@@ -298,10 +314,10 @@ fn for_people(
         None => None,
     };
     if entry.database && file.is_none() {
-        eprintln!(
-            "sqlarium: {} needs a database: sqlarium {0} FILE, or --db FILE",
+        terminal::complain(format_args!(
+            "{} needs a database: sqlarium {0} FILE, or --db FILE",
             entry.name
-        );
+        ));
         return Ok(ExitCode::from(USAGE));
     }
     let mut given = Map::new();
@@ -315,11 +331,11 @@ fn for_people(
         }
     }
     if let Some(text) = positions.next() {
-        eprintln!(
-            "sqlarium: {} takes no further argument: {}",
+        terminal::complain(format_args!(
+            "{} takes no further argument: {}",
             entry.name,
             text.display()
-        );
+        ));
         return Ok(ExitCode::from(USAGE));
     }
     for argument in arguments(entry).filter(|argument| !argument.positional) {
@@ -350,7 +366,7 @@ fn for_people(
             if failure.json {
                 print(&failure.text)?;
             } else {
-                eprintln!("sqlarium: {}", failure.text);
+                terminal::complain(failure.text);
             }
             Ok(ExitCode::from(if failure.usage { USAGE } else { REFUSED }))
         }
@@ -477,16 +493,13 @@ fn settings(
     }
 }
 
-/// Prints a result; whoever closed the pipe has seen enough.
+/// Prints a result with a newline at its end.
 fn print(text: &str) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') || text.is_empty() {
         ""
     } else {
         "\n"
     };
-    match write!(out, "{text}{end}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    terminal::print(format_args!("{text}{end}"))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
 //! - [`budgets`]: what the owner allows, and the sentences that say so.
-//! - [`demo`], [`clients`]: for people.
+//! - [`demo`], [`clients`], [`terminal`]: for people.
 
 mod budgets;
 mod cli;
@@ -18,6 +18,7 @@ mod sandbox;
 mod serve;
 mod stdio;
 mod storage;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
     match cli::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sqlarium: {error:#}");
+            terminal::complain(format_args!("{error:#}"));
             ExitCode::FAILURE
         }
     }
