@@ -5,6 +5,7 @@
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
+//! - [`keyword`]: the words that are no names.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
@@ -15,6 +16,7 @@ pub mod database;
 pub mod draft;
 pub mod failure;
 mod functions;
+pub mod keyword;
 pub mod lookup;
 pub mod params;
 pub mod plan;
