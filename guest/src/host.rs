@@ -1,5 +1,7 @@
 //! What a call says to its host and hears from it while it runs (`wit/mailbox.wit`).
 
+use crate::storage::{NOWHERE, Storage};
+
 /// Whether the running call may go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -25,6 +27,10 @@ pub trait Host: Sync {
     fn waiting(&self, index: u32) -> Option<Vec<u8>>;
     /// The fuel that the current call has used so far; 0 where it is not metered.
     fn fuel(&self) -> u64;
+    /// The files; none by default.
+    fn storage(&self) -> &dyn Storage {
+        &NOWHERE
+    }
 }
 
 /// A host that never interferes, for unit tests.
@@ -43,5 +49,9 @@ impl Host for Alone {
     }
     fn fuel(&self) -> u64 {
         0
+    }
+    #[cfg(test)]
+    fn storage(&self) -> &dyn Storage {
+        &crate::storage::local::Local
     }
 }

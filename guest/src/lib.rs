@@ -5,6 +5,7 @@
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`render`]: results as text or as JSON.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
+//! - [`files`]: plain files, as streams.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -14,6 +15,7 @@
 pub mod command;
 pub mod demo;
 pub mod engine;
+pub mod files;
 pub mod host;
 pub mod protocol;
 pub mod render;

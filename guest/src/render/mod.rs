@@ -3,6 +3,7 @@
 pub mod cell;
 pub mod json;
 pub mod layout;
+pub mod mode;
 pub mod text;
 
 use std::time::Duration;

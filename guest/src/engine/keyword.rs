@@ -1,0 +1,53 @@
+//! SQLite's own list of keywords.
+
+use std::ffi::c_int;
+
+use rusqlite::ffi;
+
+/// Whether a name is a keyword, so that it has to be quoted to be a name.
+pub fn is(name: &str) -> bool {
+    let Ok(length) = c_int::try_from(name.len()) else {
+        return false;
+    };
+    #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
+    // SAFETY: the pointer and the length are those of one string; nothing is kept of it.
+    unsafe {
+        ffi::sqlite3_keyword_check(name.as_ptr().cast(), length) != 0
+    }
+}
+
+/// Every keyword, in upper case.
+pub fn all() -> Vec<String> {
+    #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
+    // SAFETY: it takes nothing and reads a constant.
+    let count = unsafe { ffi::sqlite3_keyword_count() };
+    (0..count).filter_map(at).collect()
+}
+
+fn at(index: c_int) -> Option<String> {
+    let mut start = std::ptr::null();
+    let mut length = 0;
+    #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
+    // SAFETY: on success `start` points to `length` bytes of a constant of SQLite's,
+    // which are copied at once.
+    let bytes = unsafe {
+        if ffi::sqlite3_keyword_name(index, &raw mut start, &raw mut length) != ffi::SQLITE_OK {
+            return None;
+        }
+        std::slice::from_raw_parts(start.cast::<u8>(), usize::try_from(length).ok()?)
+    };
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_holds_what_the_check_knows() {
+        let words = all();
+        assert!(words.len() > 100);
+        assert!(words.iter().all(|word| is(word)));
+        assert!(is("group") && !is("groups_of") && !is(""));
+    }
+}

@@ -1,0 +1,228 @@
+//! Rows in the output modes of the sqlite3 program, as a stream.
+//!
+//! Byte for byte what that program prints, <https://www.sqlite.org/cli.html>, held to version 3.40
+//! by recorded output and by the program itself where it is installed. Later versions print some
+//! things differently (wide characters counted as two columns, control characters escaped,
+//! `unistr()` in quoted text); where they do, this is 3.40. On purpose otherwise:
+//!
+//! - `json` writes bytes that are not UTF-8 as `\u00ff`, as later versions do, so that it stays JSON.
+//! - `insert` and `quote` keep a NUL inside text, as `CAST(x'…' AS TEXT)`. Elsewhere text ends at its
+//!   first NUL, as it does for the sqlite3 program.
+//! - `box`, `table`, `markdown` and `column` hold rows back to know how wide the columns are, but
+//!   never more than [`HELD`] bytes of them. From there on rows are printed as they come, and a cell
+//!   that is wider than its column is printed whole and pushes the rest of its line to the right.
+
+mod cells;
+mod extended;
+mod grid;
+mod number;
+mod quoted;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use crate::engine::value::Value;
+use grid::Grid;
+pub use number::general;
+pub use quoted::{identifier, literal};
+use stream::Stream;
+
+/// The bytes of rows that a mode with columns holds back at most.
+pub const HELD: usize = 8 << 20;
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Values between separators.
+    List,
+    /// RFC 4180.
+    Csv,
+    /// Values between the unit and record separators of ASCII.
+    Ascii,
+    /// An array of objects.
+    Json,
+    /// A table of Markdown.
+    Markdown,
+    /// INSERT statements.
+    Insert,
+    /// SQL literals.
+    Quote,
+    /// One value on a line, with its name.
+    Line,
+    /// Rows of an HTML table.
+    Html,
+    /// A table drawn with box characters.
+    Box,
+    /// A table drawn with ASCII.
+    Table,
+    /// Aligned columns.
+    Column,
+    /// Strings of Tcl.
+    Tcl,
+}
+
+/// The names that select a mode, in the order in which they are listed.
+pub const NAMES: [&str; 15] = [
+    "ascii", "box", "column", "csv", "html", "insert", "json", "line", "list", "markdown", "qbox",
+    "quote", "table", "tabs", "tcl",
+];
+
+impl Mode {
+    /// The name under which the program shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Csv => "csv",
+            Self::Ascii => "ascii",
+            Self::Json => "json",
+            Self::Markdown => "markdown",
+            Self::Insert => "insert",
+            Self::Quote => "quote",
+            Self::Line => "line",
+            Self::Html => "html",
+            Self::Box => "box",
+            Self::Table => "table",
+            Self::Column => "column",
+            Self::Tcl => "tcl",
+        }
+    }
+
+    /// Whether its rows are held back to measure columns.
+    pub fn aligned(self) -> bool {
+        matches!(
+            self,
+            Self::Box | Self::Table | Self::Markdown | Self::Column
+        )
+    }
+}
+
+/// A mode and everything that can be set about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// How rows are printed.
+    pub mode: Mode,
+    /// Whether the names of the columns are printed; `box`, `table` and `markdown` always do.
+    pub headers: bool,
+    /// What stands for NULL where it is not written as a literal.
+    pub nullvalue: String,
+    /// Between the values of a row.
+    pub column_separator: String,
+    /// Behind a row.
+    pub row_separator: String,
+    /// The table of `insert`, unquoted.
+    pub table: String,
+    /// The width of each column of an aligned mode, in characters; 0 or none: as wide as its
+    /// widest cell. Negative: aligned to the right.
+    pub widths: Vec<i32>,
+    /// Where an aligned mode breaks the lines of a cell that has no width; 0: nowhere.
+    pub wrap: u32,
+    /// Whether lines are broken between words.
+    pub word_wrap: bool,
+    /// Whether an aligned mode shows SQL literals.
+    pub quote: bool,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self {
+            mode: Mode::List,
+            headers: false,
+            nullvalue: String::new(),
+            column_separator: "|".into(),
+            row_separator: "\n".into(),
+            table: "table".into(),
+            widths: Vec::new(),
+            wrap: 0,
+            word_wrap: false,
+            quote: false,
+        }
+    }
+}
+
+impl Format {
+    /// The format of one of [`NAMES`], without headers.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut format = Self::default();
+        format.select(name).then_some(format)
+    }
+
+    /// Changes to the mode of this name, and to the separators that go with it, as `.mode` does;
+    /// answers whether there is such a mode.
+    pub fn select(&mut self, name: &str) -> bool {
+        let (mode, column, row) = match name {
+            "ascii" => (Mode::Ascii, Some("\u{1f}"), Some("\u{1e}")),
+            "box" | "qbox" => (Mode::Box, None, None),
+            "column" => (Mode::Column, None, Some("\n")),
+            "csv" => (Mode::Csv, Some(","), Some("\r\n")),
+            "html" => (Mode::Html, None, None),
+            "insert" => (Mode::Insert, None, None),
+            "json" => (Mode::Json, None, None),
+            "line" => (Mode::Line, None, Some("\n")),
+            "list" => (Mode::List, Some("|"), Some("\n")),
+            "markdown" => (Mode::Markdown, None, None),
+            "quote" => (Mode::Quote, Some(","), Some("\n")),
+            "table" => (Mode::Table, None, None),
+            "tabs" => (Mode::List, Some("\t"), None),
+            "tcl" => (Mode::Tcl, Some(" "), Some("\n")),
+            _ => return false,
+        };
+        self.mode = mode;
+        if let Some(separator) = column {
+            self.column_separator = separator.into();
+        }
+        if let Some(separator) = row {
+            self.row_separator = separator.into();
+        }
+        self.word_wrap = false;
+        (self.wrap, self.quote) = match name {
+            "qbox" => (60, true),
+            _ => (0, false),
+        };
+        true
+    }
+}
+
+/// Prints the rows of one result.
+#[derive(Debug)]
+pub struct Printer(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Stream(Stream),
+    Grid(Grid),
+}
+
+impl Printer {
+    /// A printer for rows with these columns. It prints nothing before the first row.
+    pub fn new(format: &Format, columns: &[String]) -> Self {
+        Self(if format.mode.aligned() {
+            Kind::Grid(Grid::new(format, columns))
+        } else {
+            Kind::Stream(Stream::new(format, columns))
+        })
+    }
+
+    /// Prints a row, or keeps it until it is known how wide the columns are.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::Stream(stream) => stream.row(out, values),
+            Kind::Grid(grid) => grid.row(out, values),
+        }
+    }
+
+    /// Prints what comes behind the last row. A result without rows prints nothing at all.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
+        match self.0 {
+            Kind::Stream(stream) => stream.finish(out),
+            Kind::Grid(grid) => grid.finish(out),
+        }
+    }
+}
