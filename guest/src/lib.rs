@@ -5,6 +5,7 @@
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`render`]: results as text or as JSON.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
+//! - [`notes`]: what the owner wrote about tables and columns.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -15,6 +16,7 @@ pub mod command;
 pub mod demo;
 pub mod engine;
 pub mod host;
+pub mod notes;
 pub mod protocol;
 pub mod render;
 pub mod settings;

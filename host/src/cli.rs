@@ -4,7 +4,7 @@
 //! person and an agent are served the same list.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,6 +24,8 @@ use crate::{clients, demo, serve};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
+/// The longest file of notes, in bytes.
+const NOTES_BYTES: u64 = 1 << 20;
 /// The exit code for a command line that makes no sense.
 const USAGE: u8 = 2;
 
@@ -39,6 +41,9 @@ struct Options {
     /// The folder in which other files may be named [default: none]
     #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
+    /// Notes on tables and columns to show with them, a TOML file
+    #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
+    notes: Option<PathBuf>,
     /// Time of one call, such as 60s or 500ms
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, global = true, help_heading = "Budgets")]
     timeout: Duration,
@@ -406,6 +411,9 @@ fn vessel(
     };
     let mut settings = settings(&budgets, server, name, title.clone());
     settings.readonly = options.readonly;
+    if let Some(file) = &options.notes {
+        settings.notes = notes(file)?;
+    }
     // A person who names a file means one where they stand.
     let root = match (&options.root, entry) {
         (Some(root), _) => Some(root.clone()),
@@ -449,6 +457,23 @@ fn existing(file: &Path) -> Result<String> {
     Ok(name.unwrap_or("database").to_owned())
 }
 
+/// The text of the owner's notes; what it says is for the sandbox to read.
+fn notes(file: &Path) -> Result<String> {
+    let mut text = Vec::new();
+    let read = std::fs::File::open(file)
+        .and_then(|file| file.take(NOTES_BYTES + 1).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read the notes in {}", file.display()))?;
+    if text.len() as u64 > NOTES_BYTES {
+        bail!(
+            "the notes in {} are longer than {NOTES_BYTES} bytes",
+            file.display()
+        );
+    }
+    String::from_utf8(text)
+        .ok()
+        .with_context(|| format!("the notes in {} are not UTF-8", file.display()))
+}
+
 fn settings(
     budgets: &Budgets,
     server: Option<&ServerOptions>,
@@ -463,6 +488,8 @@ fn settings(
         root: false,
         strict: server.is_some_and(|server| server.strict),
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
+        notes: String::new(),
+        undo_record: None,
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,

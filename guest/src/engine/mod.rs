@@ -31,6 +31,7 @@ use pulse::Pulse;
 
 use crate::command::status::{Failure, Status};
 use crate::host::Host;
+use crate::notes::Notes;
 use crate::settings::Settings;
 
 /// How many databases below the root stay open at once.
@@ -42,6 +43,7 @@ pub struct Engine {
     settings: Arc<Settings>,
     pulse: Arc<Pulse>,
     served: Database,
+    notes: Notes,
     others: HashMap<String, Database>,
 }
 
@@ -51,10 +53,13 @@ impl Engine {
         let settings = Arc::new(settings.clone());
         let pulse = Arc::new(Pulse::new(host));
         let served = Database::served(&settings, &pulse);
+        // Whether they can be read was said at the start.
+        let notes = Notes::read(&settings.notes).unwrap_or_default();
         Self {
             settings,
             pulse,
             served,
+            notes,
             others: HashMap::new(),
         }
     }
@@ -68,7 +73,7 @@ impl Engine {
         let Some(name) = db else {
             return Ok(&mut self.served);
         };
-        if name == self.settings.title || name == self.settings.database {
+        if self.serves(Some(name)) {
             return Ok(&mut self.served);
         }
         if !self.settings.root {
@@ -101,6 +106,20 @@ impl Engine {
             .others
             .entry(name.to_owned())
             .or_insert_with(|| Database::named(name, &self.settings, &self.pulse)))
+    }
+
+    /// Whether `db` means the served database.
+    pub fn serves(&self, db: Option<&str>) -> bool {
+        db.is_none_or(|name| name == self.settings.title || name == self.settings.database)
+    }
+
+    /// The owner's notes on the database named by `db`; there are some on the served one only.
+    pub fn notes(&self, db: Option<&str>) -> Notes {
+        if self.serves(db) {
+            self.notes.clone()
+        } else {
+            Notes::default()
+        }
     }
 
     /// The pulse of the running call.
