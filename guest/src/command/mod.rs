@@ -5,7 +5,7 @@ mod analyze;
 pub mod arguments;
 mod batch;
 mod capabilities;
-mod catalogue;
+pub mod catalogue;
 mod checkpoint;
 mod create;
 mod databases;

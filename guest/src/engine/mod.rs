@@ -6,6 +6,7 @@
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
+//! - [`track`]: what a transaction changes, for a dry run.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
@@ -20,6 +21,7 @@ pub mod pragma;
 pub mod pulse;
 pub mod statement;
 pub mod text;
+pub mod track;
 pub mod value;
 pub mod vfs;
 
