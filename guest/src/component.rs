@@ -13,6 +13,7 @@ use crate::command::{
 use crate::demo;
 use crate::engine::Engine;
 use crate::host::{Host, Verdict};
+use crate::notes::Notes;
 use crate::protocol::{Overheard, Session};
 use crate::settings::{Limits, Settings};
 use crate::storage::{Storage, wit::Imported};
@@ -71,6 +72,8 @@ impl From<types::Settings> for Settings {
             root: settings.root,
             strict: settings.strict,
             tools: settings.tools,
+            notes: settings.notes,
+            record: settings.undo_record,
             limits: Limits {
                 request_bytes: limits.request_bytes,
                 reply_bytes: limits.reply_bytes,
@@ -90,7 +93,12 @@ impl server::Guest for Component {
     type Session = Client;
 
     fn check(settings: types::Settings) -> Result<(), String> {
-        command::check(&settings.into())
+        let settings = settings.into();
+        command::check(&settings)?;
+        for warning in command::warnings(&settings, &MAILBOX) {
+            eprintln!("sqlarium: {warning}");
+        }
+        Ok(())
     }
 }
 
@@ -145,6 +153,9 @@ impl command_export::Guest for Component {
         let Ok(arguments) = serde_json::from_str(&arguments) else {
             return Err(refuse("The arguments are no JSON object.".into()));
         };
+        if let Err(sentence) = Notes::read(&settings.notes) {
+            return Err(refuse(sentence));
+        }
         // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
         let usage = Arguments::check(command, &arguments, &settings).is_err();
         let engine = Engine::new(&settings, &MAILBOX);
@@ -209,6 +220,10 @@ impl demo_export::Guest for Component {
                 line: scene.line,
             })
             .collect()
+    }
+
+    fn notes() -> String {
+        demo::NOTES.into()
     }
 
     fn tell(line: String) -> String {

@@ -6,6 +6,7 @@
 //! - [`render`]: results as text or as JSON.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
 //! - [`files`]: plain files, as streams.
+//! - [`notes`]: what the owner wrote about tables and columns.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -17,6 +18,7 @@ pub mod demo;
 pub mod engine;
 pub mod files;
 pub mod host;
+pub mod notes;
 pub mod protocol;
 pub mod render;
 pub mod settings;

@@ -56,6 +56,10 @@ pub struct Settings {
     pub strict: bool,
     /// Which tools are served: `all`, `core`, `select`, or names separated by commas.
     pub tools: String,
+    /// The text of the owner's notes; see [`crate::notes`].
+    pub notes: String,
+    /// The name of the file in the host's memory that records what a session writes, if it is to be recorded.
+    pub record: Option<String>,
     /// The budgets.
     pub limits: Limits,
 }
@@ -70,6 +74,8 @@ impl Default for Settings {
             root: false,
             strict: false,
             tools: "all".into(),
+            notes: String::new(),
+            record: None,
             limits: Limits::default(),
         }
     }

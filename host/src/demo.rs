@@ -13,6 +13,14 @@ pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints what an agent sends and what it gets.
 pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
+    let notes = done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings.sqlarium_sandbox_demo().call_notes(store).await
+        },
+    ))?;
+    vessel.settings().notes = notes;
     let scenes = done(vessel.run(
         |_, _| {},
         async |live, _, _| {

@@ -5,7 +5,7 @@ mod analyze;
 pub mod arguments;
 mod batch;
 mod capabilities;
-mod catalogue;
+pub mod catalogue;
 mod checkpoint;
 mod create;
 mod databases;
@@ -18,6 +18,7 @@ mod index_text;
 mod indexes;
 mod integrity;
 pub mod near;
+mod notes;
 pub mod output;
 mod query;
 pub mod schema;
@@ -36,9 +37,11 @@ use serde_json::{Map, Value};
 
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::notes::Notes;
 use crate::render::{self, Meter};
 use crate::settings::Settings;
 use arguments::{Argument, Arguments, OUTPUT, accepted};
+pub use notes::astray;
 use status::Failure;
 use table::{Command, TABLE};
 use toolset::Toolset;
@@ -120,6 +123,7 @@ pub fn catalog(settings: &Settings) -> Vec<Entry> {
 /// A sentence that says why not.
 pub fn check(settings: &Settings) -> Result<(), String> {
     Toolset::parse(&settings.tools)?;
+    Notes::read(&settings.notes)?;
     let limits = &settings.limits;
     if limits.rows > limits.max_rows {
         return Err(format!(
@@ -141,6 +145,20 @@ pub fn check(settings: &Settings) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What is odd about settings that can be served, a sentence each: notes on what is not there.
+pub fn warnings(settings: &Settings, host: &'static dyn Host) -> Vec<String> {
+    let mut engine = Engine::new(settings, host);
+    let notes = engine.notes(None);
+    if notes.is_empty() {
+        return Vec::new();
+    }
+    engine
+        .database(None)
+        .and_then(|database| database.inspect(|connection| notes::astray(connection, &notes)))
+        // Whatever is wrong with the database is said when it is used.
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod options;
 mod person;
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ use crate::{clients, demo, serve, terminal};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
+/// The longest file of notes, in bytes.
+const NOTES_BYTES: u64 = 1 << 20;
 /// The exit code for a command line that makes no sense.
 const USAGE: u8 = 2;
 
@@ -211,6 +214,9 @@ fn vessel(
     let mut settings = settings(&budgets, server, name, title.clone());
     settings.readonly = options.readonly;
     settings.root = options.root.is_some();
+    if let Some(file) = &options.notes {
+        settings.notes = notes(file)?;
+    }
     let root = options.root.clone().map(|directory| Root {
         directory,
         readonly: options.readonly,
@@ -263,6 +269,23 @@ fn name_of(file: &Path) -> String {
     name.unwrap_or("database").to_owned()
 }
 
+/// The text of the owner's notes; what it says is for the sandbox to read.
+fn notes(file: &Path) -> Result<String> {
+    let mut text = Vec::new();
+    let read = std::fs::File::open(file)
+        .and_then(|file| file.take(NOTES_BYTES + 1).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read the notes in {}", file.display()))?;
+    if text.len() as u64 > NOTES_BYTES {
+        bail!(
+            "the notes in {} are longer than {NOTES_BYTES} bytes",
+            file.display()
+        );
+    }
+    String::from_utf8(text)
+        .ok()
+        .with_context(|| format!("the notes in {} are not UTF-8", file.display()))
+}
+
 fn settings(
     budgets: &Budgets,
     server: Option<&ServerOptions>,
@@ -277,6 +300,8 @@ fn settings(
         root: false,
         strict: server.is_some_and(|server| server.strict),
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
+        notes: String::new(),
+        undo_record: None,
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,

@@ -75,6 +75,11 @@ impl Vessel {
         &self.budgets
     }
 
+    /// What the session is told of the owner's choices, until it is made.
+    pub fn settings(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
     /// Hands one line to the session.
     pub fn handle(
         &mut self,

@@ -9,7 +9,7 @@ fn database(sql: &str) -> Connection {
 fn described(connection: &Connection, name: &str) -> Result<Output, Failure> {
     find(connection, name)
         .unwrap()
-        .map(|table| page(connection, &table).unwrap())
+        .map(|table| page(connection, &table, None).unwrap())
 }
 
 fn column(output: &Output, index: usize) -> Vec<String> {

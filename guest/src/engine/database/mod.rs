@@ -13,12 +13,14 @@
 use std::sync::Arc;
 mod batch;
 mod run;
+mod tracked;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
+pub use self::tracked::Ending;
 use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
 use super::failure::{self, Circumstances};
@@ -145,11 +147,28 @@ impl Database {
     ///
     /// As for [`Database::query`]; nothing was changed then.
     pub fn exec(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
+        self.exec_to(sql, params, Ending::Keep)
+    }
+
+    /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::exec`]; `unsupported` for a dry run of what no rollback undoes.
+    pub fn exec_to(
+        &mut self,
+        sql: &str,
+        params: &Params,
+        ending: Ending,
+    ) -> Result<Output, Failure> {
         if self.settings.readonly {
             return self.query(sql, params, None);
         }
         self.begin(Access::Write)?;
-        let result = self.write(sql, params);
+        let result = match ending {
+            Ending::Keep => self.write(sql, params),
+            Ending::DryRun => self.write_tracked(sql, params, ending),
+        };
         self.end(result)
     }
 
@@ -160,6 +179,15 @@ impl Database {
     ///
     /// As for [`Database::query`], naming the statement by its number and its line; nothing was changed then.
     pub fn batch(&mut self, sql: &str) -> Result<Output, Failure> {
+        self.batch_to(sql, Ending::Keep)
+    }
+
+    /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::batch`].
+    pub fn batch_to(&mut self, sql: &str, ending: Ending) -> Result<Output, Failure> {
         if self.settings.readonly {
             return Err(failure::writes(
                 "start a transaction that writes",
@@ -167,7 +195,7 @@ impl Database {
             ));
         }
         self.begin(Access::Write)?;
-        let result = self.transact(sql);
+        let result = self.transact(sql, ending);
         self.end(result)
     }
 

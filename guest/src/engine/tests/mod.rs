@@ -8,6 +8,7 @@ mod guards;
 mod layers;
 mod reads;
 mod rows;
+mod tries;
 mod writes;
 
 use std::path::{Path, PathBuf};
