@@ -11,6 +11,15 @@ pub enum Verdict {
     Stop(String),
 }
 
+/// Where a person reads what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
+}
+
 /// The host's side of a running call. Shared and stateless from the guest's view.
 pub trait Host: Sync {
     /// Asks whether to go on; waits up to `wait_ms` milliseconds while the answer is yes.
@@ -23,6 +32,8 @@ pub trait Host: Sync {
     fn keep(&self, state: &str);
     /// The `index`-th line that waits for its turn, oldest first.
     fn waiting(&self, index: u32) -> Option<Vec<u8>>;
+    /// Prints bytes for a person as they are; whether anyone reads them.
+    fn print(&self, stream: Stream, bytes: &[u8]) -> bool;
     /// The fuel that the current call has used so far; 0 where it is not metered.
     fn fuel(&self) -> u64;
 }
@@ -40,6 +51,9 @@ impl Host for Alone {
     fn keep(&self, _state: &str) {}
     fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
         None
+    }
+    fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
+        false
     }
     fn fuel(&self) -> u64 {
         0

@@ -4,6 +4,7 @@
 //! - [`command`]: the command table, the only list of what can be asked.
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`render`]: results as text or as JSON.
+//! - [`shell`]: the shell, for a person and for `run`.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
@@ -18,6 +19,7 @@ pub mod host;
 pub mod protocol;
 pub mod render;
 pub mod settings;
+pub mod shell;
 pub mod storage;
 
 #[cfg(target_family = "wasm")]

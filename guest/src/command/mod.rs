@@ -5,7 +5,7 @@ mod analyze;
 pub mod arguments;
 mod batch;
 mod capabilities;
-mod catalogue;
+pub mod catalogue;
 mod checkpoint;
 mod create;
 mod databases;
@@ -20,10 +20,11 @@ mod integrity;
 pub mod near;
 pub mod output;
 mod query;
+mod run;
 pub mod schema;
 mod search;
 pub mod select;
-mod sql;
+pub mod sql;
 mod stats;
 pub mod status;
 pub mod table;
@@ -51,6 +52,8 @@ pub struct Context {
     pub engine: Engine,
     /// The host's side of the call.
     pub host: &'static dyn Host,
+    /// Whether a person reads what is printed, rather than a client of the protocol.
+    pub person: bool,
 }
 
 /// What a call of a command gives back, rendered.
@@ -62,6 +65,8 @@ pub struct Answer {
     pub object: Option<Value>,
     /// Why it was refused, if it was.
     pub failure: Option<Failure>,
+    /// Whether it was done, but not all of it.
+    pub failed: bool,
 }
 
 /// Checks the arguments, runs the command, and renders what it answers.
@@ -90,6 +95,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     Answer {
         text,
         object,
+        failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
     }
 }

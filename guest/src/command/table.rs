@@ -7,7 +7,7 @@ use super::output::Output;
 use super::status::Failure;
 use super::{
     Context, about, analyze, batch, capabilities, checkpoint, create, databases, ddl, describe,
-    exec, explain, index_text, indexes, integrity, query, search, stats, tables,
+    exec, explain, index_text, indexes, integrity, query, run, search, stats, tables,
 };
 
 /// What a command does to data.
@@ -110,6 +110,7 @@ pub static TABLE: &[Command] = &[
     query::COMMAND,
     exec::COMMAND,
     batch::COMMAND,
+    run::COMMAND,
     tables::COMMAND,
     describe::COMMAND,
     ddl::COMMAND,
@@ -154,6 +155,7 @@ mod tests {
                 "query",
                 "exec",
                 "batch",
+                "run",
                 "tables",
                 "describe",
                 "schema",
@@ -221,6 +223,7 @@ mod tests {
             [
                 "exec",
                 "batch",
+                "run",
                 "index-text",
                 "create",
                 "checkpoint",

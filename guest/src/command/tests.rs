@@ -20,6 +20,7 @@ pub(super) fn context(settings: Settings) -> Context {
         settings,
         engine,
         host: &Alone,
+        person: false,
     }
 }
 

@@ -4,12 +4,13 @@
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
-//! - [`keyword`]: the words that are no names.
+//! - [`keyword`], [`complete`]: the words that are no names; where a statement ends.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
+pub mod complete;
 pub mod connection;
 pub mod database;
 pub mod failure;

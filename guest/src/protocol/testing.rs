@@ -101,6 +101,9 @@ impl Host for Recorder {
             .get(index as usize)
             .map(|line| line.clone().into_bytes())
     }
+    fn print(&self, _stream: crate::host::Stream, _bytes: &[u8]) -> bool {
+        false
+    }
     fn fuel(&self) -> u64 {
         0
     }
@@ -152,6 +155,7 @@ impl Toolbox for Toys {
             text,
             object,
             failure: None,
+            failed: false,
         };
         match tool {
             "fail" => answer.failure = Some(Failure::new(Status::Syntax, "It fails.")),
