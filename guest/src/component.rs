@@ -17,6 +17,7 @@ use crate::protocol::{Overheard, Session};
 use crate::settings::{Limits, Settings};
 use crate::shell::console::Streams;
 use crate::shell::{Next, Shell, complete};
+use crate::storage::{Storage, wit::Imported};
 
 /// `wit/` as Rust.
 #[expect(unsafe_code, reason = "generated from wit/")]
@@ -62,6 +63,9 @@ impl Host for Mailbox {
     }
     fn fuel(&self) -> u64 {
         mailbox::fuel()
+    }
+    fn storage(&self) -> &dyn Storage {
+        &Imported
     }
 }
 
@@ -256,6 +260,8 @@ fn entry(entry: &command::Entry) -> command_export::Entry {
                     Shape::Integer { .. } => (command_export::Shape::Integer, &[][..]),
                     Shape::Flag => (command_export::Shape::Flag, &[][..]),
                     Shape::Json => (command_export::Shape::Json, &[][..]),
+                    Shape::InputPath => (command_export::Shape::InputPath, &[][..]),
+                    Shape::OutputPath => (command_export::Shape::OutputPath, &[][..]),
                     Shape::Choice(choices) => (command_export::Shape::Text, choices),
                 };
                 command_export::Argument {

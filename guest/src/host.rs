@@ -1,5 +1,7 @@
 //! What a call says to its host and hears from it while it runs (`wit/mailbox.wit`).
 
+use crate::storage::{NOWHERE, Storage};
+
 /// Whether the running call may go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -33,9 +35,15 @@ pub trait Host: Sync {
     /// The `index`-th line that waits for its turn, oldest first.
     fn waiting(&self, index: u32) -> Option<Vec<u8>>;
     /// Prints bytes for a person as they are; whether anyone reads them.
-    fn print(&self, stream: Stream, bytes: &[u8]) -> bool;
+    fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
+        false
+    }
     /// The fuel that the current call has used so far; 0 where it is not metered.
     fn fuel(&self) -> u64;
+    /// The files; none by default.
+    fn storage(&self) -> &dyn Storage {
+        &NOWHERE
+    }
 }
 
 /// A host that never interferes, for unit tests.
@@ -52,10 +60,11 @@ impl Host for Alone {
     fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
         None
     }
-    fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
-        false
-    }
     fn fuel(&self) -> u64 {
         0
+    }
+    #[cfg(test)]
+    fn storage(&self) -> &dyn Storage {
+        &crate::storage::local::Local
     }
 }

@@ -6,6 +6,7 @@
 //! - [`render`]: results as text or as JSON.
 //! - [`shell`]: the shell, for a person and for `run`.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
+//! - [`files`]: plain files, as streams.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -15,6 +16,7 @@
 pub mod command;
 pub mod demo;
 pub mod engine;
+pub mod files;
 pub mod host;
 pub mod protocol;
 pub mod render;

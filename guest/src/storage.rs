@@ -4,6 +4,8 @@
 //! in the component, memory in unit tests.
 
 #[cfg(test)]
+pub mod local;
+#[cfg(test)]
 pub mod memory;
 #[cfg(target_family = "wasm")]
 pub mod wit;
@@ -29,6 +31,8 @@ pub enum ErrorCode {
     Invalid,
     /// The operating system reported a failure.
     Io,
+    /// A file of that name is there, and was not to be replaced.
+    Exists,
 }
 
 /// What SQLite wants a file for.
@@ -44,6 +48,10 @@ pub enum Role {
     SuperJournal,
     /// Anything that no one else is to see.
     Temporary,
+    /// A file that is there, to be read as it is.
+    Plain,
+    /// A new file without a name until [`File::publish`].
+    Staged,
 }
 
 /// How to open a file. Without `read_write` it is opened for reading.
@@ -122,6 +130,25 @@ pub trait Storage: Sync {
     fn exists(&self, name: &str, writable: bool) -> Result<bool>;
 }
 
+/// A storage that grants nothing.
+#[derive(Debug)]
+pub struct Nowhere;
+
+/// The one there is.
+pub static NOWHERE: Nowhere = Nowhere;
+
+impl Storage for Nowhere {
+    fn open(&self, _name: &str, _role: Role, _options: OpenOptions) -> Result<Box<dyn File>> {
+        Err(ErrorCode::Denied)
+    }
+    fn delete(&self, _name: &str, _durable: bool) -> Result<()> {
+        Err(ErrorCode::Denied)
+    }
+    fn exists(&self, _name: &str, _writable: bool) -> Result<bool> {
+        Err(ErrorCode::Denied)
+    }
+}
+
 /// An open file. Dropping it closes it and lets go of its locks.
 pub trait File {
     /// Reads from `offset` into `buffer` and answers how many bytes there were;
@@ -145,6 +172,9 @@ pub trait File {
     fn device(&mut self) -> Device;
     /// Whether the file can only be read, whatever was asked.
     fn is_read_only(&self) -> bool;
+    /// Gives a staged file its name and ends writing; [`ErrorCode::Exists`] if
+    /// something has the name and is not to be replaced.
+    fn publish(&mut self, replace: bool) -> Result<()>;
 
     /// Maps one region of the wal-index over `window`, which its owner keeps in
     /// place until [`File::shm_unmap`]; answers whether the region exists.

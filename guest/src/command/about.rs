@@ -224,6 +224,7 @@ fn effect(effect: Effect) -> &'static str {
 fn details(argument: &Argument) -> String {
     let shape = match argument.shape {
         Shape::Text => "text".to_owned(),
+        Shape::InputPath | Shape::OutputPath => "path".to_owned(),
         Shape::Integer { .. } => "whole number".to_owned(),
         Shape::Flag => "flag".to_owned(),
         Shape::Json => "array or object".to_owned(),

@@ -23,6 +23,10 @@ pub enum Shape {
     Flag,
     /// An array or an object, also when it is sent as a string of JSON.
     Json,
+    /// A file to read: for a model below the root, for a person wherever it is; `-` is standard input.
+    InputPath,
+    /// A file to make, as above; `-` is standard output.
+    OutputPath,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -226,7 +230,7 @@ impl Arguments {
 /// The value as the command will see it, or the sentence that says what is wrong with it.
 fn take(argument: &Argument, value: &Value) -> Result<Value, String> {
     let taken = match argument.shape {
-        Shape::Text => value.as_str().map(Value::from),
+        Shape::Text | Shape::InputPath | Shape::OutputPath => value.as_str().map(Value::from),
         Shape::Integer { min, max } => integer(value)
             .filter(|number| (min..=max).contains(number))
             .map(Value::from),
@@ -284,6 +288,7 @@ fn integer(value: &Value) -> Option<i64> {
 fn takes(argument: &Argument) -> String {
     match argument.shape {
         Shape::Text => "a string".into(),
+        Shape::InputPath | Shape::OutputPath => "the path of a file, as a string".into(),
         Shape::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
         Shape::Integer { min, max } => format!("a whole number from {min} to {max}"),
         Shape::Flag => "true or false".into(),

@@ -45,7 +45,7 @@ fn input(command: &Command, settings: &Settings) -> Value {
 fn property(argument: &Argument) -> Value {
     let mut property = Map::new();
     let kind = match argument.shape {
-        Shape::Text | Shape::Choice(_) => "string",
+        Shape::Text | Shape::InputPath | Shape::OutputPath | Shape::Choice(_) => "string",
         Shape::Integer { .. } => "integer",
         Shape::Flag => "boolean",
         Shape::Json => "object",
@@ -62,7 +62,7 @@ fn property(argument: &Argument) -> Value {
             property.insert("enum".into(), words.into());
             property.insert("default".into(), words[0].into());
         }
-        Shape::Text | Shape::Flag | Shape::Json => {}
+        Shape::Text | Shape::InputPath | Shape::OutputPath | Shape::Flag | Shape::Json => {}
     }
     if !argument.summary.is_empty() {
         property.insert("description".into(), argument.summary.into());

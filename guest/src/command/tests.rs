@@ -558,11 +558,7 @@ fn describe_table_shows_types_and_three_sample_rows() {
 }
 
 #[test]
-fn create_needs_a_root_and_never_touches_what_is_there() {
-    let (status, sentence) = failure(&mut shop(), "create", json!({"path": "x.db"}));
-    assert_eq!(status, Status::Unsupported);
-    assert!(sentence.contains("--root"), "{sentence}");
-
+fn create_never_touches_what_is_there() {
     let mut rooted = context(Settings {
         root: true,
         ..Settings::default()
@@ -601,6 +597,9 @@ fn create_needs_a_root_and_never_touches_what_is_there() {
             "{path}"
         );
     }
+    let (status, sentence) = failure(&mut shop(), "create", json!({"path": "../x.db"}));
+    assert_eq!(status, Status::Unsupported);
+    assert!(sentence.contains("--root"), "{sentence}");
     let mut readonly = context(Settings {
         root: true,
         readonly: true,

@@ -9,15 +9,19 @@ use rusqlite::{Connection, OpenFlags};
 use super::authorizer::{Gate, Mode};
 use super::functions;
 use super::pulse::{INSTRUCTIONS_PER_TICK, Pulse};
+#[cfg(test)]
+use super::vfs;
 use crate::settings::Limits;
 
-/// How a file is opened. Never so that it is created.
+/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// SQLITE_OPEN_READONLY.
     Read,
-    /// SQLITE_OPEN_READWRITE.
+    /// SQLITE_OPEN_READWRITE. Never so that it is created.
     Write,
+    /// SQLITE_OPEN_READWRITE and SQLITE_OPEN_CREATE, for a staged one.
+    Make,
 }
 
 /// Deeper expressions would not fit the sandbox's stack of 512 KiB.
@@ -47,8 +51,13 @@ pub fn open(
         | match access {
             Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
             Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Access::Make => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
     let mut connection = match name {
+        #[cfg(test)]
+        Some(name) if access == Access::Make => {
+            Connection::open_with_flags_and_vfs(name, flags, vfs::local())?
+        }
         Some(name) => Connection::open_with_flags(name, flags)?,
         None => Connection::open_in_memory_with_flags(flags)?,
     };

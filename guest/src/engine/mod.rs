@@ -1,6 +1,7 @@
 //! SQLite: connections, guards, values, budgets.
 //!
 //! - [`database`]: one database file; opens it, upgrades it, runs statements on it.
+//! - [`draft`]: a database that is being made.
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
@@ -13,6 +14,7 @@ pub mod authorizer;
 pub mod complete;
 pub mod connection;
 pub mod database;
+pub mod draft;
 pub mod failure;
 mod functions;
 pub mod keyword;
@@ -30,9 +32,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use database::Database;
+use draft::Draft;
 use pulse::Pulse;
 
 use crate::command::status::{Failure, Status};
+use crate::files::Files;
 use crate::host::Host;
 use crate::settings::Settings;
 
@@ -104,6 +108,21 @@ impl Engine {
             .others
             .entry(name.to_owned())
             .or_insert_with(|| Database::named(name, &self.settings, &self.pulse)))
+    }
+
+    /// The plain files.
+    pub fn files(&self) -> Files {
+        Files::new(Arc::clone(&self.settings), Arc::clone(&self.pulse))
+    }
+
+    /// A new database, to be filled and then published as `name`, a path. What has the
+    /// name already is replaced only if `replace` says so.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Files::write`].
+    pub fn draft(&self, name: &str, replace: bool) -> Result<Draft, Failure> {
+        Draft::new(name, replace, &self.settings, &self.pulse, self.files())
     }
 
     /// The pulse of the running call.

@@ -60,6 +60,11 @@ impl Pulse {
         }
     }
 
+    /// The host's side of the call.
+    pub fn host(&self) -> &'static dyn Host {
+        self.host
+    }
+
     /// A call begins. `notify` is called about once a second once it has run longer than a second.
     pub fn begin(&self, notify: Option<Notify>) {
         let mut state = self.state();

@@ -11,6 +11,7 @@
 
 mod codes;
 mod file;
+pub mod staged;
 #[cfg(test)]
 mod tests;
 
@@ -72,6 +73,18 @@ pub fn register(
         ffi::SQLITE_OK => Ok(()),
         code => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)),
     }
+}
+
+/// The layer over real files, for unit tests of what is made there.
+#[cfg(test)]
+pub fn local() -> &'static CStr {
+    use std::sync::Once;
+    static REGISTERED: Once = Once::new();
+    const NAME: &CStr = c"sqlarium-local";
+    REGISTERED.call_once(|| {
+        register(NAME, &crate::storage::local::Local, |_| {}, false).expect("registered");
+    });
+    NAME
 }
 
 /// The layer behind a `sqlite3_vfs` of ours.
@@ -137,7 +150,12 @@ unsafe extern "C" fn open(
             options.read_write = false;
             options.create = false;
         }
-        let opened = text(name).and_then(|name| layer(vfs).storage.open(name, role, options));
+        let opened = text(name).and_then(|name| match staged::name(name) {
+            None => layer(vfs).storage.open(name, role, options),
+            // Its journal is off: what it would undo is gone with the file.
+            Some(_) if role != Role::MainDatabase => Err(ErrorCode::Denied),
+            Some(name) => layer(vfs).storage.open(name, Role::Staged, options),
+        });
         match opened {
             Ok(opened) => {
                 let read_only = (*file).attach(opened);
@@ -177,7 +195,11 @@ unsafe extern "C" fn access(
     let writable = question == ffi::SQLITE_ACCESS_READWRITE;
     // SAFETY: SQLite passes our `vfs`, a NUL-terminated name and a place for the answer.
     unsafe {
-        let answer = text(name).and_then(|name| layer(vfs).storage.exists(name, writable));
+        let answer = text(name).and_then(|name| match staged::name(name) {
+            None => layer(vfs).storage.exists(name, writable),
+            // What may lie beside a file of its name does not belong to it.
+            Some(_) => Ok(false),
+        });
         *out = c_int::from(answer == Ok(true));
         codes::result(answer.map(drop), Operation::Access)
     }

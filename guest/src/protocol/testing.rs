@@ -101,9 +101,6 @@ impl Host for Recorder {
             .get(index as usize)
             .map(|line| line.clone().into_bytes())
     }
-    fn print(&self, _stream: crate::host::Stream, _bytes: &[u8]) -> bool {
-        false
-    }
     fn fuel(&self) -> u64 {
         0
     }

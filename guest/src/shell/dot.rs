@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Refusal, Scene, Shell, error, expert, lint, look, parameter, settings, words};
+use super::{Refusal, Scene, Shell, error, expert, files, lint, look, parameter, settings, words};
 use crate::command::near::nearest;
 
 /// Runs a dot command; its words come without its name.
@@ -154,6 +154,22 @@ pub static DOTS: &[Dot] = &[
         settings::nullvalue,
     ),
     dot(
+        "once",
+        2,
+        "?--overwrite? FILE",
+        "Output for the next SQL command only to FILE\n\
+         A file that is there is replaced only if --overwrite says so.",
+        files::once,
+    ),
+    dot(
+        "output",
+        1,
+        "?--overwrite? ?FILE?",
+        "Send output to FILE or stdout if FILE is omitted\n\
+         A file that is there is replaced only if --overwrite says so.",
+        files::output,
+    ),
+    dot(
         "parameter",
         1,
         "CMD ...",
@@ -173,6 +189,7 @@ pub static DOTS: &[Dot] = &[
         settings::print,
     ),
     dot("quit", 1, "", "Exit this program", settings::quit),
+    dot("read", 3, "FILE", "Read input from FILE", files::read),
     dot(
         "schema",
         3,

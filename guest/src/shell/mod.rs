@@ -6,7 +6,7 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do; [`files`]: those that read and make files.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
 pub mod complete;
@@ -14,6 +14,7 @@ pub mod console;
 mod dot;
 mod expert;
 mod explain;
+mod files;
 mod lint;
 mod look;
 mod parameter;
@@ -31,6 +32,7 @@ use crate::command::Context;
 use crate::command::status::Failure;
 use crate::engine::database::Database;
 use crate::engine::{complete as whole, text};
+use crate::host::Verdict;
 use console::Console;
 use redirect::{Outlet, Redirect};
 use state::State;
@@ -122,8 +124,9 @@ impl Shell {
     /// A shell that goes on with what an earlier one kept, and says what was lost with it.
     pub fn resume(interactive: bool, kept: &str, console: &mut dyn Console) -> Self {
         let mut shell = Self::new(interactive, None);
-        if let Some((state, open)) = State::read(kept) {
+        if let Some((state, open, line)) = State::read(kept) {
             shell.state = state;
+            shell.line = line;
             if open {
                 let _ = console.complain(
                     "The open transaction was rolled back, and temporary tables are gone.",
@@ -136,7 +139,7 @@ impl Shell {
     /// What a later shell needs to go on.
     pub fn kept(&self, context: &mut Context) -> String {
         let open = self.database(context).is_ok_and(|db| db.in_transaction());
-        self.state.write(open)
+        self.state.write(open, self.line)
     }
 
     /// How many statements and dot commands failed.
@@ -151,7 +154,13 @@ impl Shell {
         if let Ok(database) = self.database(scene.context) {
             database.keep_transactions(true);
         }
-        let taken = self.take(line, &mut scene);
+        let mut taken = self.take(line, &mut scene);
+        if matches!(taken, Err(Refusal::Quit(_))) {
+            let closed = self.close_redirect();
+            if let Err(refusal) = self.settle(closed, &mut scene) {
+                taken = Err(refusal);
+            }
+        }
         let flushed = scene.console.flush();
         match taken.and(flushed.map_err(Refusal::from)) {
             // Whoever closed the pipe has seen enough.
@@ -167,6 +176,8 @@ impl Shell {
     pub fn finish(&mut self, context: &mut Context, console: &mut dyn Console) -> u8 {
         let mut scene = Scene { context, console };
         let ended = self.flush_pending(&mut scene);
+        let closed = self.close_redirect();
+        let _ = self.settle(closed, &mut scene);
         let _ = scene.console.flush();
         match ended {
             Err(Refusal::Quit(code)) => code,
@@ -205,11 +216,15 @@ impl Shell {
 
     /// Ends what `.once` began.
     fn end_once(&mut self, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-        if self.redirect.as_ref().is_some_and(|redirect| redirect.once) {
-            let closed = self.close_redirect();
-            self.settle(closed, scene)?;
+        let Some(left) = self.redirect.as_mut().and_then(|to| to.left.as_mut()) else {
+            return Ok(());
+        };
+        *left -= 1;
+        if *left > 0 {
+            return Ok(());
         }
-        Ok(())
+        let closed = self.close_redirect();
+        self.settle(closed, scene)
     }
 
     /// Gives the file that results went to its name.
@@ -218,6 +233,11 @@ impl Shell {
             Some(redirect) => Ok(redirect.file.publish()?),
             None => Ok(()),
         }
+    }
+
+    /// Whether a budget or the client has stopped the call.
+    fn stopped(&self, scene: &Scene<'_>) -> bool {
+        scene.context.engine.pulse().verdict() != Verdict::Proceed
     }
 
     fn database<'c>(&self, context: &'c mut Context) -> Result<&'c mut Database, Failure> {
@@ -233,7 +253,8 @@ impl Shell {
             if let Some(command) = line.strip_prefix('.') {
                 self.echo(line, scene)?;
                 let result = dot::run(self, command, scene);
-                return self.settle(result, scene);
+                self.settle(result, scene)?;
+                return self.end_once(scene);
             }
             self.pending_line = self.line;
             self.pending.push_str(line.trim_start());

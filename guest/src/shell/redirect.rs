@@ -20,15 +20,15 @@ pub struct Redirect {
     pub file: Box<dyn Publish>,
     /// Its name.
     pub name: String,
-    /// Whether it is for the next statement or dot command alone.
-    pub once: bool,
+    /// Lines that it is for, this one included; none: all that follow.
+    pub left: Option<u8>,
 }
 
 impl std::fmt::Debug for Redirect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redirect")
             .field("name", &self.name)
-            .field("once", &self.once)
+            .field("left", &self.left)
             .finish_non_exhaustive()
     }
 }

@@ -67,9 +67,10 @@ impl Default for State {
 const LONGEST: usize = 64 << 10;
 
 impl State {
-    /// As text; `open`: a transaction is open. What is too long to keep is left out.
-    pub fn write(&self, open: bool) -> String {
-        let text = serde_json::to_string(&(self, open)).unwrap_or_default();
+    /// As text; `open`: a transaction is open, `line`: lines read so far. What is too long to keep is
+    /// left out.
+    pub fn write(&self, open: bool, line: u64) -> String {
+        let text = serde_json::to_string(&(self, open, line)).unwrap_or_default();
         if text.len() <= LONGEST {
             return text;
         }
@@ -77,7 +78,7 @@ impl State {
             parameters: Vec::new(),
             ..self.clone()
         };
-        let text = serde_json::to_string(&(short, open)).unwrap_or_default();
+        let text = serde_json::to_string(&(short, open, line)).unwrap_or_default();
         if text.len() <= LONGEST {
             text
         } else {
@@ -85,8 +86,8 @@ impl State {
         }
     }
 
-    /// What [`State::write`] wrote, and whether a transaction was open.
-    pub fn read(text: &str) -> Option<(Self, bool)> {
+    /// What [`State::write`] wrote.
+    pub fn read(text: &str) -> Option<(Self, bool, u64)> {
         serde_json::from_str(text).ok()
     }
 }
@@ -103,7 +104,8 @@ mod tests {
         };
         state.format.select("box");
         state.parameters.push((":a".into(), Value::Blob(vec![1])));
-        let (back, open) = State::read(&state.write(true)).unwrap();
+        let (back, open, line) = State::read(&state.write(true, 7)).unwrap();
+        assert_eq!(line, 7);
         assert!(open && back.timer);
         assert_eq!(back.format, state.format);
         assert_eq!(back.parameters, state.parameters);
@@ -115,7 +117,7 @@ mod tests {
         state
             .parameters
             .push((":a".into(), Value::Text("x".repeat(LONGEST))));
-        let (back, _) = State::read(&state.write(false)).unwrap();
+        let (back, ..) = State::read(&state.write(false, 0)).unwrap();
         assert!(back.parameters.is_empty());
         assert!(State::read("").is_none());
     }

@@ -93,6 +93,19 @@ impl Memory {
             .is_some_and(|fault| fault.after.into_inner() < 0)
     }
 
+    /// Puts a file there.
+    pub fn put(&self, name: &str, bytes: &[u8]) {
+        let bytes = Arc::new(Mutex::new(bytes.to_vec()));
+        guard(&self.state.files).insert(name.to_owned(), bytes);
+    }
+
+    /// What is in a file, if it is there.
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
+        guard(&self.state.files)
+            .get(name)
+            .map(|bytes| guard(bytes).clone())
+    }
+
     /// The size of a file, if it is there.
     pub fn size_of(&self, name: &str) -> Option<usize> {
         guard(&self.state.files)
@@ -132,6 +145,18 @@ impl Storage for Memory {
         }
         guard(&self.state.opened).push((name.to_owned(), role, options));
         let mut files = guard(&self.state.files);
+        if role == Role::Staged {
+            if options.exclusive && files.contains_key(name) {
+                return Err(ErrorCode::Exists);
+            }
+            self.state.open.fetch_add(1, Ordering::SeqCst);
+            return Ok(Box::new(MemoryFile {
+                bytes: Bytes::default(),
+                state: self.state.clone(),
+                read_only: false,
+                staged: Some(name.to_owned()),
+            }));
+        }
         let bytes = match files.get(name) {
             _ if name.is_empty() => Bytes::default(),
             Some(bytes) => bytes.clone(),
@@ -148,6 +173,7 @@ impl Storage for Memory {
             bytes,
             state: self.state.clone(),
             read_only,
+            staged: None,
         }))
     }
 
@@ -172,6 +198,8 @@ struct MemoryFile {
     bytes: Bytes,
     state: Arc<State>,
     read_only: bool,
+    /// The name that it gets when it is published.
+    staged: Option<String>,
 }
 
 impl Drop for MemoryFile {
@@ -246,6 +274,18 @@ impl File for MemoryFile {
 
     fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    fn publish(&mut self, replace: bool) -> Result<()> {
+        let name = self.staged.clone().ok_or(ErrorCode::Invalid)?;
+        let mut files = guard(&self.state.files);
+        if files.contains_key(&name) && !replace {
+            return Err(ErrorCode::Exists);
+        }
+        files.insert(name, self.bytes.clone());
+        self.staged = None;
+        self.read_only = true;
+        Ok(())
     }
 
     fn shm_map(&mut self, _region: u32, _window: &mut [u8], _extend: bool) -> Result<bool> {

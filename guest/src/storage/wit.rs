@@ -17,6 +17,8 @@ impl Storage for Imported {
             Role::Wal => wit::Role::Wal,
             Role::SuperJournal => wit::Role::SuperJournal,
             Role::Temporary => wit::Role::Temporary,
+            Role::Plain => wit::Role::Plain,
+            Role::Staged => wit::Role::Staged,
         };
         let flags = [
             (options.read_write, wit::OpenOptions::READ_WRITE),
@@ -103,6 +105,10 @@ impl File for ImportedFile {
         self.read_only
     }
 
+    fn publish(&mut self, replace: bool) -> Result<()> {
+        Ok(self.file.publish(replace)?)
+    }
+
     fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> Result<bool> {
         Ok(self.file.shm_map(region, window, extend)?)
     }
@@ -150,6 +156,7 @@ impl From<wit::ErrorCode> for ErrorCode {
             wit::ErrorCode::NoSharedMemory => Self::NoSharedMemory,
             wit::ErrorCode::Invalid => Self::Invalid,
             wit::ErrorCode::Io => Self::Io,
+            wit::ErrorCode::Exists => Self::Exists,
         }
     }
 }

@@ -119,6 +119,10 @@ impl storage::HostFile for State {
         Ok(self.file(&file)?.is_read_only())
     }
 
+    fn publish(&mut self, file: Resource<File>, replace: bool) -> Result<Result<(), ErrorCode>> {
+        Ok(self.file(&file)?.publish(replace))
+    }
+
     fn shm_map(
         &mut self,
         _file: Resource<File>,

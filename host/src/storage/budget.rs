@@ -12,7 +12,7 @@ use super::{ErrorCode, Result};
 
 /// What a file costs by being there at all, in bytes, if it was made here:
 /// empty files take up the disk too.
-const FILE_BYTES: u64 = 4096;
+pub const FILE_BYTES: u64 = 4096;
 
 /// A real file, whatever its names; or the wal-index of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,6 +119,15 @@ impl Budget {
             .checked_add(bytes)
             .filter(|sum| *sum <= self.limit)
             .ok_or(ErrorCode::Full)
+    }
+
+    /// Whether a handle of this file is open as one of a database.
+    pub fn in_use(&self, id: FileId) -> bool {
+        let state = self.state();
+        state
+            .accounts
+            .get(&id)
+            .is_some_and(|account| account.handles > 0)
     }
 
     /// Whether one more file can be made.

@@ -9,6 +9,9 @@
 //!   the locks are byte for byte those of every other SQLite on the machine.
 //! - [`memory`]: files in the host's memory, which outlive the guest.
 //! - [`temporary`]: files without a name.
+//! - [`plain`]: files read as they are; [`staged`]: files that get their name when
+//!   they are whole; [`streams`]: standard input and output as either.
+//! - [`guard`]: what is a database, and so no plain file.
 //! - [`window`]: shared memory put over a buffer of the guest.
 //!
 //! No one else in this process may open, and above all close, a database file
@@ -17,9 +20,13 @@
 
 mod budget;
 mod disk;
+mod guard;
 mod memory;
 mod names;
 mod native;
+mod plain;
+mod staged;
+mod streams;
 mod temporary;
 mod window;
 
@@ -28,16 +35,17 @@ mod tests;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub use crate::sandbox::bindings::storage::{
     Device, ErrorCode, LockLevel, Role, ShmAction, SyncMode,
 };
-pub use names::{Grants, Root, Served};
+pub use names::{Granted, Grants, Root, Served, Target};
 pub use window::Window;
 
 use budget::Budget;
-use names::{Kind, Names, Place};
+use guard::Guard;
+use names::{Kind, Names, Place, PlainPlace};
 
 /// The longest read, in bytes.
 const READ_BYTES: u32 = 16 << 20;
@@ -87,6 +95,9 @@ trait Handle: Send {
     fn is_read_only(&self) -> bool {
         false
     }
+    fn publish(&mut self, _replace: bool) -> Result<()> {
+        Err(ErrorCode::Invalid)
+    }
     fn shm_map(&mut self, _region: u32, _window: Window, _extend: bool) -> Result<bool> {
         Err(ErrorCode::NoSharedMemory)
     }
@@ -128,7 +139,10 @@ struct Shared {
     budget: Arc<Budget>,
     memory: memory::Files,
     disk: disk::Common,
+    guard: Arc<Guard>,
     open: AtomicUsize,
+    /// Whether whoever reads standard output has gone.
+    closed: Arc<AtomicBool>,
 }
 
 /// Every file the sandbox can reach. Clones are the same storage; it outlives
@@ -140,20 +154,23 @@ pub struct Storage {
 
 impl Storage {
     /// A storage of what `grants` names, whose files together may grow by
-    /// `disk_bytes`. Fails if the root cannot be opened.
+    /// `disk_bytes`. Fails if the root or the folder of a file cannot be opened.
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let budget = Arc::new(Budget::new(disk_bytes));
         let in_memory = match &grants.database {
             Served::Memory { name } => Some(name.clone()),
             Served::File { .. } => None,
         };
+        let names = Names::new(grants)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                names: Names::new(grants)?,
+                guard: Arc::new(Guard::new(names.served().cloned(), budget.clone())),
+                names,
                 memory: memory::Files::new(in_memory.as_deref(), budget.clone()),
                 disk: disk::Common::new(budget.clone()),
                 budget,
                 open: AtomicUsize::new(0),
+                closed: Arc::default(),
             }),
         })
     }
@@ -164,6 +181,11 @@ impl Storage {
         self.shared.budget.used()
     }
 
+    /// Whether something was to be written to standard output after whoever reads it had gone.
+    pub fn output_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Relaxed)
+    }
+
     /// Opens a file. A refusal leaves nothing behind.
     pub fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<File> {
         let slot = Slot::take(&self.shared)?;
@@ -171,7 +193,9 @@ impl Storage {
             create: options.create && options.read_write,
             ..options
         };
-        let handle: Box<dyn Handle> = if name.is_empty() || role == Role::Temporary {
+        let handle: Box<dyn Handle> = if matches!(role, Role::Plain | Role::Staged) {
+            self.open_plain(name, role, options.exclusive)?
+        } else if name.is_empty() || role == Role::Temporary {
             Box::new(temporary::Temporary::new(self.shared.budget.clone())?)
         } else {
             if options.delete_on_close {
@@ -195,6 +219,23 @@ impl Storage {
         Ok(File {
             handle,
             _slot: slot,
+        })
+    }
+
+    /// Opens a file that is no database, for reading or to be made.
+    fn open_plain(&self, name: &str, role: Role, exclusive: bool) -> Result<Box<dyn Handle>> {
+        let shared = &self.shared;
+        let writes = role == Role::Staged;
+        Ok(match shared.names.resolve_plain(name, writes)? {
+            PlainPlace::Stream if writes => Box::new(streams::Output::open(shared.closed.clone())),
+            PlainPlace::Stream => Box::new(streams::Input::open()),
+            PlainPlace::File(place) if writes => Box::new(staged::Staged::new(
+                place,
+                exclusive,
+                shared.budget.clone(),
+                shared.guard.clone(),
+            )?),
+            PlainPlace::File(place) => Box::new(plain::Plain::open(&place, shared.guard.clone())?),
         })
     }
 
@@ -322,6 +363,12 @@ impl File {
     /// Whether the file can only be read, whatever was asked.
     pub fn is_read_only(&self) -> bool {
         self.handle.is_read_only()
+    }
+
+    /// Gives a staged file its name, all of it at once and on the disk. What has
+    /// the name is refused as [`ErrorCode::Exists`], or replaced.
+    pub fn publish(&mut self, replace: bool) -> Result<()> {
+        self.handle.publish(replace)
     }
 
     /// Puts one region of the wal-index over `window` and answers whether the

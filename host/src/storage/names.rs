@@ -1,9 +1,10 @@
 //! What the sandbox may name, and where that lies.
 //!
-//! A name is the served database's, or a relative path below the root; with
-//! `-journal` or `-wal` after it, it is the file that SQLite keeps beside that
-//! database. Nothing else is a name.
+//! A name is the served database's, that of a file which a person's command
+//! names, or a relative path below the root; with `-journal` or `-wal` after it,
+//! it is the file that SQLite keeps beside that database. Nothing else is a name.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use super::staged::error_code;
 use super::{ErrorCode, NAME_BYTES, Result};
 
 /// The longest path handed to SQLite's unix layer, in bytes: its buffers hold
@@ -51,12 +53,36 @@ pub struct Root {
     pub readonly: bool,
 }
 
+/// One file that a person's command names.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// What the sandbox calls it.
+    pub name: String,
+    /// What it is, and what for.
+    pub target: Target,
+}
+
+/// What a person's command may do with a file it names.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Read it, as it is or as a database.
+    Read(PathBuf),
+    /// Make it.
+    Write(PathBuf),
+    /// Read standard input.
+    Input,
+    /// Write standard output.
+    Output,
+}
+
 /// Everything the owner granted.
 #[derive(Clone, Debug)]
 pub struct Grants {
     /// The served database.
     pub database: Served,
-    /// Other files, if any.
+    /// Other files, one by one.
+    pub files: Vec<Granted>,
+    /// All files of a directory.
     pub root: Option<Root>,
 }
 
@@ -84,6 +110,49 @@ pub struct DiskPlace {
     pub readonly: bool,
 }
 
+/// A file that is no database, or is not used as one: a name in a directory
+/// that leads there whatever is renamed meanwhile.
+#[derive(Debug)]
+pub struct FilePlace {
+    /// The directory, open.
+    pub directory: fs::File,
+    /// The directory's path, for systems that have no paths through descriptors.
+    #[cfg_attr(
+        target_os = "linux",
+        expect(dead_code, reason = "there are better ones")
+    )]
+    parent: PathBuf,
+    /// The name in it.
+    pub base: OsString,
+    /// Whether the grant is for reading only.
+    pub readonly: bool,
+}
+
+impl FilePlace {
+    /// A path for this process.
+    #[cfg(target_os = "linux")]
+    pub fn path(&self) -> PathBuf {
+        use std::os::fd::AsRawFd;
+        let descriptor = self.directory.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{descriptor}")).join(&self.base)
+    }
+
+    /// A path for this process.
+    #[cfg(not(target_os = "linux"))]
+    pub fn path(&self) -> PathBuf {
+        self.parent.join(&self.base)
+    }
+}
+
+/// Where the name of a file that is no database leads.
+#[derive(Debug)]
+pub enum PlainPlace {
+    /// To standard input or output.
+    Stream,
+    /// To a file.
+    File(FilePlace),
+}
+
 /// Where a name leads.
 #[derive(Clone, Debug)]
 pub enum Place {
@@ -106,6 +175,7 @@ enum Home {
 /// The names and what they lead to.
 pub struct Names {
     home: Home,
+    files: Vec<Granted>,
     root: Option<OpenRoot>,
 }
 
@@ -126,8 +196,50 @@ impl Names {
         };
         Ok(Self {
             home,
+            files: grants
+                .files
+                .into_iter()
+                .map(absolute)
+                .collect::<io::Result<_>>()?,
             root: grants.root.map(OpenRoot::new).transpose()?,
         })
+    }
+
+    /// The path of the served database, if it is a file.
+    pub fn served(&self) -> Option<&PathBuf> {
+        match &self.home {
+            Home::Memory(_) => None,
+            Home::File { path, .. } => Some(path),
+        }
+    }
+
+    /// Where `name` leads as that of a file which is no database. What is one
+    /// nevertheless, under whatever name, is for [`super::guard`] to find out.
+    pub fn resolve_plain(&self, name: &str, writes: bool) -> Result<PlainPlace> {
+        if name.len() > NAME_BYTES || name.contains('\0') {
+            return Err(ErrorCode::Denied);
+        }
+        let home = match &self.home {
+            Home::Memory(home) | Home::File { name: home, .. } => home,
+        };
+        if beside(home, name).is_some() {
+            return Err(ErrorCode::Denied);
+        }
+        for file in self.files.iter().filter(|file| file.name == name) {
+            match (&file.target, writes) {
+                (Target::Input, false) | (Target::Output, true) => return Ok(PlainPlace::Stream),
+                (Target::Read(path), false) | (Target::Write(path), true) => {
+                    return granted(path).map(PlainPlace::File);
+                }
+                _ => {}
+            }
+        }
+        let root = self.root.as_ref().ok_or(ErrorCode::Denied)?;
+        // Not a file of that name: whoever says `-` means something else.
+        if name == "-" || split(name)?.2 != Kind::Database {
+            return Err(ErrorCode::Denied);
+        }
+        root.place(name).map(PlainPlace::File)
     }
 
     /// Where `name` leads, and what it names there.
@@ -152,6 +264,17 @@ impl Names {
                 if let Some(place) = foreign_super_journal(path.parent(), name) {
                     return Ok((place, Kind::SuperJournal));
                 }
+            }
+        }
+        for file in &self.files {
+            let Target::Read(path) = &file.target else {
+                continue;
+            };
+            if let Some((suffix, kind)) = beside(&file.name, name) {
+                return Ok((disk(path, suffix, true), kind));
+            }
+            if let Some(place) = foreign_super_journal(path.parent(), name) {
+                return Ok((place, Kind::SuperJournal));
             }
         }
         let root = self.root.as_ref().ok_or(ErrorCode::Denied)?;
@@ -237,6 +360,43 @@ fn foreign_super_journal(directory: Option<&Path>, name: &str) -> Option<Place> 
         })
 }
 
+/// The grant with its path made absolute once and for all. What is read may be
+/// named through symbolic links; what is made is what its own name says.
+fn absolute(file: Granted) -> io::Result<Granted> {
+    let target = match file.target {
+        Target::Read(path) => Target::Read(canonical(&path)?),
+        Target::Write(path) => {
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            Target::Write(fs::canonicalize(parent)?.join(name))
+        }
+        stream => stream,
+    };
+    Ok(Granted { target, ..file })
+}
+
+/// The place of a file that was granted by itself.
+fn granted(path: &Path) -> Result<FilePlace> {
+    let (Some(parent), Some(base)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorCode::Denied);
+    };
+    if base
+        .to_str()
+        .is_some_and(|base| !matches!(split(base), Ok((_, _, Kind::Database))))
+    {
+        return Err(ErrorCode::Denied);
+    }
+    Ok(FilePlace {
+        directory: fs::File::open(parent).map_err(|error| error_code(&error))?,
+        parent: parent.to_owned(),
+        base: base.to_owned(),
+        readonly: false,
+    })
+}
+
 /// The absolute path of a file that need not exist yet, its directory free of
 /// symbolic links, so that the journal is where every other SQLite looks for it.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
@@ -292,8 +452,8 @@ impl OpenRoot {
         })
     }
 
-    /// The path for this process of the database `name`, a relative path.
-    fn locate(&self, name: &str) -> Result<PathBuf> {
+    /// The directory of the file `name`, a relative path, its path below the root, and the name in it.
+    fn enter<'a>(&self, name: &'a str) -> Result<(fs::File, &'a Path, &'a OsStr)> {
         // Not left to `Path`, which overlooks `//`, `/./` and a final `/`.
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(ErrorCode::Denied);
@@ -316,7 +476,24 @@ impl OpenRoot {
                 io::ErrorKind::PermissionDenied => ErrorCode::Denied,
                 _ => ErrorCode::Io,
             })?;
-        let path = self.reach(directory.into_std_file(), parent)?.join(base);
+        Ok((directory.into_std_file(), parent, base))
+    }
+
+    /// The place of the file `name`, a relative path.
+    fn place(&self, name: &str) -> Result<FilePlace> {
+        let (directory, parent, base) = self.enter(name)?;
+        Ok(FilePlace {
+            directory,
+            parent: self.path.join(parent),
+            base: base.to_owned(),
+            readonly: self.readonly,
+        })
+    }
+
+    /// The path for this process of the database `name`, a relative path.
+    fn locate(&self, name: &str) -> Result<PathBuf> {
+        let (directory, parent, base) = self.enter(name)?;
+        let path = self.reach(directory, parent)?.join(base);
         if path.as_os_str().as_bytes().len() > PATH_BYTES {
             return Err(ErrorCode::Denied);
         }

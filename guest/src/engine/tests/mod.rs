@@ -181,9 +181,6 @@ impl Host for Stern {
     fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
         None
     }
-    fn print(&self, _stream: crate::host::Stream, _bytes: &[u8]) -> bool {
-        false
-    }
     fn fuel(&self) -> u64 {
         0
     }

@@ -62,7 +62,7 @@ pub fn code(error: ErrorCode, operation: Operation) -> c_int {
             }
             _ => ffi::SQLITE_READONLY,
         },
-        ErrorCode::NotFound | ErrorCode::Denied => match operation {
+        ErrorCode::NotFound | ErrorCode::Denied | ErrorCode::Exists => match operation {
             Operation::Open(_) => ffi::SQLITE_CANTOPEN,
             _ => failure(operation),
         },

@@ -7,6 +7,7 @@ use std::ptr::{self, NonNull};
 use rusqlite::ffi;
 
 use super::codes::{self, Operation};
+use super::staged;
 use crate::storage::{Device, ErrorCode, File, LockLevel, ShmAction, SyncMode};
 
 /// The size of one region of the wal-index, in bytes (`WALINDEX_PGSZ` in SQLite's `wal.c`).
@@ -281,11 +282,20 @@ unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, out: *mut
 }
 
 unsafe extern "C" fn file_control(
-    _file: *mut ffi::sqlite3_file,
-    _operation: c_int,
-    _argument: *mut c_void,
+    file: *mut ffi::sqlite3_file,
+    operation: c_int,
+    argument: *mut c_void,
 ) -> c_int {
-    ffi::SQLITE_NOTFOUND
+    if operation != staged::PUBLISH {
+        return ffi::SQLITE_NOTFOUND;
+    }
+    // SAFETY: an open file of ours; whoever uses this opcode, which is not one of
+    // SQLite's, passes a `Publication`.
+    unsafe {
+        let publication = &mut *argument.cast::<staged::Publication>();
+        publication.result = open(file).file.publish(publication.replace);
+    }
+    ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {

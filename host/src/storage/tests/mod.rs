@@ -53,6 +53,7 @@ fn serving(directory: &Path, readonly: bool, disk_bytes: u64) -> Storage {
     Storage::new(
         Grants {
             database,
+            files: Vec::new(),
             root: None,
         },
         disk_bytes,
@@ -69,7 +70,15 @@ fn with_root(root: &Path, readonly: bool, disk_bytes: u64) -> Storage {
         directory: root.to_owned(),
         readonly,
     });
-    Storage::new(Grants { database, root }, disk_bytes).unwrap()
+    Storage::new(
+        Grants {
+            database,
+            files: Vec::new(),
+            root,
+        },
+        disk_bytes,
+    )
+    .unwrap()
 }
 
 fn folder() -> tempfile::TempDir {

@@ -278,6 +278,7 @@ fn a_served_path_that_is_too_long_for_sqlite_is_refused_at_start() {
     let refused = Storage::new(
         Grants {
             database,
+            files: Vec::new(),
             root: None,
         },
         MIB,

@@ -80,6 +80,7 @@ fn code(code: ErrorCode) -> guest::ErrorCode {
         ErrorCode::NoSharedMemory => guest::ErrorCode::NoSharedMemory,
         ErrorCode::Invalid => guest::ErrorCode::Invalid,
         ErrorCode::Io => guest::ErrorCode::Io,
+        ErrorCode::Exists => guest::ErrorCode::Exists,
     }
 }
 
@@ -106,6 +107,8 @@ impl guest::Storage for Bridge {
             guest::Role::Wal => Role::Wal,
             guest::Role::SuperJournal => Role::SuperJournal,
             guest::Role::Temporary => Role::Temporary,
+            guest::Role::Plain => Role::Plain,
+            guest::Role::Staged => Role::Staged,
         };
         let options = OpenOptions {
             read_write: options.read_write,
@@ -195,6 +198,10 @@ impl guest::File for Handle {
 
     fn is_read_only(&self) -> bool {
         self.with(|file| Ok(file.is_read_only())).unwrap()
+    }
+
+    fn publish(&mut self, replace: bool) -> guest::Result<()> {
+        self.with(|file| file.publish(replace))
     }
 
     fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> guest::Result<bool> {

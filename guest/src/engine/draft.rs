@@ -1,0 +1,108 @@
+//! A database that is being made: it has no name until it is whole.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+use super::authorizer::{Gate, Mode};
+use super::connection::{self, Access};
+use super::failure::{self, Circumstances};
+use super::pulse::Pulse;
+use super::vfs::staged;
+use crate::command::status::Failure;
+use crate::files::{Files, Verb};
+use crate::settings::Settings;
+
+/// A new database under no name. Dropped unpublished, it is gone.
+#[derive(Debug)]
+pub struct Draft {
+    settings: Arc<Settings>,
+    pulse: Arc<Pulse>,
+    gate: Arc<Gate>,
+    files: Files,
+    connection: Connection,
+    name: String,
+    replace: bool,
+}
+
+impl Draft {
+    /// An empty one. What has the name already is replaced only if `replace` says so.
+    pub(super) fn new(
+        name: &str,
+        replace: bool,
+        settings: &Arc<Settings>,
+        pulse: &Arc<Pulse>,
+        files: Files,
+    ) -> Result<Self, Failure> {
+        // The host tells a file better than SQLite passes on why it cannot be made.
+        drop(files.write(name, replace)?);
+        let gate = Gate::new();
+        let opened = connection::open(
+            Some(&staged::path(name)),
+            Access::Make,
+            &settings.limits,
+            &gate,
+            pulse,
+        )
+        .and_then(|connection| {
+            // Nobody sees it before it is whole, so there is nothing to undo, which the
+            // defensive mode would insist on, and it is brought to the disk once, when
+            // it gets its name.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
+            connection.execute_batch(
+                "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; \
+                 PRAGMA foreign_keys=OFF",
+            )?;
+            Ok(connection)
+        });
+        let about = Circumstances {
+            settings,
+            title: name,
+            sql: "",
+            start: 0,
+            verdict: &pulse.verdict(),
+            denial: None,
+        };
+        let connection = opened.map_err(|error| failure::from_sqlite(&error, &about))?;
+        Ok(Self {
+            settings: Arc::clone(settings),
+            pulse: Arc::clone(pulse),
+            gate,
+            files,
+            connection,
+            name: name.to_owned(),
+            replace,
+        })
+    }
+
+    /// The connection, for statements of our own.
+    pub fn connection(&self) -> &Connection {
+        self.gate.enter(Mode::Trusted);
+        &self.connection
+    }
+
+    /// The failure for an error of SQLite's.
+    pub fn failure(&self, error: &rusqlite::Error) -> Failure {
+        let denial = self.gate.denial();
+        let about = Circumstances {
+            settings: &self.settings,
+            title: &self.name,
+            sql: "",
+            start: 0,
+            verdict: &self.pulse.verdict(),
+            denial: denial.as_ref(),
+        };
+        failure::from_sqlite(error, &about)
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Files::write`]; it is gone then.
+    pub fn publish(self) -> Result<(), Failure> {
+        staged::publish(&self.connection, self.replace)
+            .map_err(|code| self.files.refusal(&self.name, Verb::Write, code))
+    }
+}

@@ -1,0 +1,137 @@
+use std::io::{BufRead, Read, Write};
+
+use super::*;
+use crate::host::{Host, Verdict};
+use crate::storage::Storage;
+use crate::storage::memory::{Deed, Memory};
+
+/// A host with files in memory, which says stop after so many polls.
+struct Desk {
+    memory: Memory,
+    stop: bool,
+}
+
+impl Host for Desk {
+    fn poll(&self, _wait_ms: u32) -> Verdict {
+        if self.stop {
+            Verdict::Stop("The time is up.".into())
+        } else {
+            Verdict::Proceed
+        }
+    }
+    fn send(&self, _line: &str) {}
+    fn bequeath(&self, _parts: &[String]) {}
+    fn keep(&self, _state: &str) {}
+    fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
+        None
+    }
+    fn fuel(&self) -> u64 {
+        0
+    }
+    fn storage(&self) -> &dyn Storage {
+        &self.memory
+    }
+}
+
+fn desk(stop: bool) -> (Memory, Files) {
+    files(stop, Settings::default())
+}
+
+fn files(stop: bool, settings: Settings) -> (Memory, Files) {
+    let memory = Memory::default();
+    let host = Box::leak(Box::new(Desk {
+        memory: memory.clone(),
+        stop,
+    }));
+    let pulse = Arc::new(Pulse::new(host));
+    (memory, Files::new(Arc::new(settings), pulse))
+}
+
+#[test]
+fn what_is_written_is_there_only_once_it_is_published() {
+    let (memory, files) = desk(false);
+    let mut writer = files.write("a.csv", false).unwrap();
+    let line = [b'x'; 1000];
+    for _ in 0..200 {
+        writer.write_all(&line).unwrap();
+    }
+    assert_eq!(writer.position(), 200_000);
+    assert_eq!(memory.get("a.csv"), None);
+    writer.publish().unwrap();
+    assert_eq!(memory.get("a.csv").unwrap(), [b'x'; 200_000]);
+    drop(files.write("b.csv", false).unwrap());
+    assert_eq!(memory.get("b.csv"), None);
+}
+
+#[test]
+fn a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced() {
+    let (memory, files) = desk(false);
+    memory.put("a", b"old");
+    let failure = files.write("a", false).map(drop).unwrap_err();
+    assert_eq!(failure.status, Status::InvalidState);
+    assert!(failure.to_string().contains("overwrite"), "{failure}");
+    let mut writer = files.write("a", true).unwrap();
+    writer.write_all(b"new").unwrap();
+    assert_eq!(memory.get("a").unwrap(), b"old");
+    writer.publish().unwrap();
+    assert_eq!(memory.get("a").unwrap(), b"new");
+    // Whatever came to be there in the meantime.
+    let writer = files.write("b", false).unwrap();
+    memory.put("b", b"theirs");
+    let failure = files.failure(&writer.publish().unwrap_err());
+    assert_eq!(failure.status, Status::InvalidState);
+    assert_eq!(memory.get("b").unwrap(), b"theirs");
+}
+
+#[test]
+fn a_file_is_read_from_its_start_to_its_end() {
+    let (memory, files) = desk(false);
+    let bytes: Vec<u8> = (0..150_000u32).map(|number| number as u8).collect();
+    memory.put("a", &bytes);
+    let mut reader = files.read("a").unwrap();
+    assert_eq!(reader.size(), Some(150_000));
+    let mut start = [0; 10];
+    reader.read_exact(&mut start).unwrap();
+    assert_eq!((start.as_slice(), reader.position()), (&bytes[..10], 10));
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, bytes[10..]);
+    assert!(reader.fill_buf().unwrap().is_empty());
+    assert_eq!(
+        files.read("b").map(drop).unwrap_err().status,
+        Status::NotFound
+    );
+    assert_eq!(
+        files.read("").map(drop).unwrap_err().status,
+        Status::NotFound
+    );
+}
+
+#[test]
+fn a_full_disk_and_a_spent_budget_are_told_as_they_are() {
+    let (memory, files) = desk(false);
+    let mut writer = files.write("a", false).unwrap();
+    memory.fail(Deed::Write, 0, ErrorCode::Full);
+    writer.write_all(b"x").unwrap();
+    let failure = files.failure(&writer.flush().unwrap_err());
+    assert_eq!(failure.status, Status::Full);
+    assert!(failure.message.contains("--disk"), "{failure}");
+    let (memory, files) = self::desk(true);
+    memory.put("a", b"x");
+    let error = files.read("a").unwrap().fill_buf().map(drop).unwrap_err();
+    let failure = files.failure(&error);
+    assert_eq!(failure.status, Status::Interrupted);
+    assert_eq!(failure.message, "The time is up.");
+}
+
+#[test]
+fn nothing_is_made_where_nothing_may_be_written_but_standard_output() {
+    let readonly = Settings {
+        readonly: true,
+        ..Settings::default()
+    };
+    let (_, files) = files(false, readonly);
+    let failure = files.write("a", false).map(drop).unwrap_err();
+    assert_eq!(failure.status, Status::Readonly);
+    assert!(files.write(STREAM, false).is_ok());
+}

@@ -1,0 +1,316 @@
+//! The command line: what the owner grants, and which command runs.
+//!
+//! The commands that work on data come from the guest's own table, so that a
+//! person and an agent are served the same list.
+//!
+//! - [`options`]: what the owner grants and allows.
+//! - [`person`]: runs a command of the table; [`grants`]: the files that it names.
+
+mod grants;
+mod options;
+mod person;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::builder::styling::Styles;
+use clap::{Arg, ArgAction, Args as _, Command, FromArgMatches as _, ValueHint};
+
+use self::options::{Options, ServerOptions};
+use crate::budgets::Budgets;
+use crate::sandbox::Sandbox;
+use crate::sandbox::bindings::command::Entry;
+use crate::sandbox::bindings::types::{Limits, Settings};
+use crate::sandbox::instance::{Outcome, Vessel};
+use crate::storage::{Granted, Grants, Root, Served, Storage};
+use crate::{clients, demo, serve, shell};
+
+/// The exit code for a request that was understood and refused.
+const REFUSED: u8 = 1;
+/// The exit code for a command line that makes no sense.
+const USAGE: u8 = 2;
+
+/// Runs what the arguments ask for.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
+    let sandbox = Sandbox::new()?;
+    let catalog = catalog(&sandbox)?;
+    let matches = match root_command(&catalog).try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let code = if error.use_stderr() { USAGE } else { 0 };
+            // A closed pipe is no reason to complain.
+            let _ = error.print();
+            return Ok(ExitCode::from(code));
+        }
+    };
+    let Some((name, matches)) = matches.subcommand() else {
+        bail!("no command");
+    };
+    let options = Options::from_arg_matches(matches)?;
+    match name {
+        "mcp" => {
+            let server = ServerOptions::from_arg_matches(matches)?;
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = file.as_deref();
+            let (mut vessel, _) = vessel(sandbox, &options, Some(&server), file, Vec::new())?;
+            match vessel.check() {
+                Outcome::Done(Ok(())) => serve::serve(&mut vessel),
+                Outcome::Done(Err(sentence)) => {
+                    eprintln!("sqlarium: {sentence}");
+                    Ok(ExitCode::from(USAGE))
+                }
+                Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
+            }
+        }
+        "shell" => {
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            // A person who names a file in a dot command means one where they stand.
+            let options = Options {
+                root: options.root.or_else(|| Some(PathBuf::from("."))),
+                ..options
+            };
+            let (mut vessel, _) = vessel(sandbox, &options, None, file.as_deref(), Vec::new())?;
+            vessel.listen();
+            shell::run(vessel, !matches.get_flag("no-history"))
+        }
+        "demo" => {
+            let options = Options {
+                timeout: options.timeout.min(demo::TIMEOUT),
+                ..options
+            };
+            let (mut vessel, _) = vessel(sandbox, &options, None, None, Vec::new())?;
+            demo::play(&mut vessel)
+        }
+        "config" => {
+            let client = matches
+                .get_one::<String>("CLIENT")
+                .map_or("", String::as_str);
+            let exe = std::env::current_exe().context("where this program lives")?;
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            print(&clients::config(client, &exe, file.as_deref())?)
+        }
+        name => {
+            let entry = catalog
+                .iter()
+                .find(|entry| entry.name == name)
+                .context("the catalogue")?;
+            person::run(sandbox, entry, &options, matches)
+        }
+    }
+}
+
+/// Asks the guest for its commands.
+fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
+    let settings = settings(&Budgets::default(), None, MEMORY_NAME.into(), MEMORY.into());
+    let storage = Storage::new(
+        Grants {
+            database: in_memory(),
+            files: Vec::new(),
+            root: None,
+        },
+        0,
+    )?;
+    let mut vessel = Vessel::new(sandbox.clone(), settings, Budgets::default(), storage);
+    let outcome = vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings
+                .sqlarium_sandbox_command()
+                .call_catalog(store)
+                .await
+        },
+    );
+    match outcome {
+        Outcome::Done(catalog) => Ok(catalog),
+        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
+    }
+}
+
+fn root_command(catalog: &[Entry]) -> Command {
+    let file = Arg::new("FILE")
+        .help("The database file, unless --db names it")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(clap::value_parser!(PathBuf));
+    let mut root = Command::new("sqlarium")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A SQLite database behind glass: an agent can ask it anything, and touch nothing else")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .styles(Styles::plain())
+        .subcommand(ServerOptions::augment_args(
+            Command::new("mcp")
+                .about("Serve a database over the Model Context Protocol, on standard input and output")
+                .arg(file.clone()),
+        ))
+        .subcommand(
+            Command::new("shell")
+                .about("Work with a database by hand, as in the sqlite3 program; lines can come from a pipe")
+                .arg(file.clone().help("The database file; none: one in memory"))
+                .arg(
+                    Arg::new("no-history")
+                        .long("no-history")
+                        .help("Remember nothing of what is typed; SQLARIUM_HISTORY names another file than the usual")
+                        .action(ArgAction::SetTrue),
+                ),
+        )
+        .subcommand(Command::new("demo").about("Play an agent's conversation with a sample database"))
+        .subcommand(
+            Command::new("config")
+                .about("Print the configuration that adds sqlarium to an MCP client")
+                .arg(
+                    Arg::new("CLIENT")
+                        .required(true)
+                        .help(format!("One of {}", clients::CLIENTS.join(", "))),
+                )
+                .arg(file.clone()),
+        );
+    for entry in catalog {
+        let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
+        if entry.database {
+            command = command.arg(file.clone());
+        }
+        for argument in person::arguments(entry) {
+            command = command.arg(person::to_clap(argument));
+        }
+        root = root.subcommand(command);
+    }
+    Options::augment_args(root)
+}
+
+/// Everything that a call needs, as the owner granted it; and the storage behind it.
+fn vessel(
+    sandbox: Sandbox,
+    options: &Options,
+    server: Option<&ServerOptions>,
+    file: Option<&Path>,
+    files: Vec<Granted>,
+) -> Result<(Vessel, Storage)> {
+    let budgets = options.budgets();
+    let (database, name, title) = match file {
+        Some(file) if file != Path::new(MEMORY) => {
+            let name = existing(file)?;
+            let path = file.to_path_buf();
+            let readonly = options.readonly;
+            (
+                Served::File {
+                    name: name.clone(),
+                    path,
+                    readonly,
+                },
+                name,
+                file.display().to_string(),
+            )
+        }
+        _ => (in_memory(), MEMORY_NAME.to_owned(), MEMORY.to_owned()),
+    };
+    let mut settings = settings(&budgets, server, name, title.clone());
+    settings.readonly = options.readonly;
+    settings.root = options.root.is_some();
+    let root = options.root.clone().map(|directory| Root {
+        directory,
+        readonly: options.readonly,
+    });
+    let what = match &root {
+        Some(root) => format!("cannot open {title} below {}", root.directory.display()),
+        None => format!("cannot open {title}"),
+    };
+    let storage = Storage::new(
+        Grants {
+            database,
+            files,
+            root,
+        },
+        budgets.disk,
+    )
+    .context(what)?;
+    let vessel = Vessel::new(sandbox, settings, budgets, storage.clone());
+    Ok((vessel, storage))
+}
+
+/// The name of a database that is no file.
+const MEMORY: &str = ":memory:";
+/// What the sandbox calls it.
+const MEMORY_NAME: &str = "memory";
+
+fn in_memory() -> Served {
+    Served::Memory {
+        name: MEMORY_NAME.into(),
+    }
+}
+
+/// What the sandbox calls the database at `file`, which has to be there.
+fn existing(file: &Path) -> Result<String> {
+    match std::fs::metadata(file) {
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => bail!("{} is not a file, so it is no database", file.display()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
+            "there is no file {}; check the path, or make a new database with: sqlarium create {0}",
+            file.display()
+        ),
+        Err(error) => bail!("cannot open {}: {error}", file.display()),
+    }
+    Ok(name_of(file))
+}
+
+/// What the sandbox calls the database at `file`.
+fn name_of(file: &Path) -> String {
+    let name = file.file_name().and_then(|name| name.to_str());
+    name.unwrap_or("database").to_owned()
+}
+
+fn settings(
+    budgets: &Budgets,
+    server: Option<&ServerOptions>,
+    database: String,
+    title: String,
+) -> Settings {
+    Settings {
+        in_memory: title == MEMORY,
+        database,
+        title,
+        readonly: false,
+        root: false,
+        strict: server.is_some_and(|server| server.strict),
+        tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
+        limits: Limits {
+            request_bytes: budgets.request,
+            reply_bytes: budgets.reply,
+            text_chars: budgets.text,
+            cell_chars: budgets.cell,
+            rows: budgets.rows,
+            max_rows: budgets.max_rows,
+            memory_bytes: budgets.memory,
+            disk_bytes: budgets.disk,
+            busy_ms: u32::try_from(budgets.busy.as_millis()).unwrap_or(u32::MAX),
+            fuel: budgets.fuel,
+        },
+    }
+}
+
+/// Prints a result; whoever closed the pipe has seen enough.
+fn print(text: &str) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') || text.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
+    match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

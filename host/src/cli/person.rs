@@ -1,0 +1,164 @@
+//! Runs a command of the guest's table for a person.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Arg, ArgAction, ArgMatches, ValueHint};
+use serde_json::{Map, Value};
+
+use super::grants::Wanted;
+use super::options::Options;
+use super::{REFUSED, USAGE, print, vessel};
+use crate::sandbox::Sandbox;
+use crate::sandbox::bindings::command::{Argument, Entry, Shape};
+use crate::sandbox::instance::Outcome;
+
+/// The arguments that a person gives; the database comes as FILE or `--db`.
+pub fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
+    entry
+        .arguments
+        .iter()
+        .filter(|argument| argument.name != "db")
+}
+
+/// An argument as the command line takes it.
+pub fn to_clap(argument: &Argument) -> Arg {
+    let name = argument.name.clone();
+    let mut arg = Arg::new(name.clone()).help(argument.summary.clone());
+    if argument.positional {
+        arg = arg.value_name(name.to_uppercase());
+    } else {
+        arg = arg
+            .long(name.replace('_', "-"))
+            .value_name(name.to_uppercase());
+    }
+    if matches!(argument.shape, Shape::InputPath | Shape::OutputPath) {
+        arg = arg.value_hint(ValueHint::FilePath);
+    }
+    match argument.shape {
+        Shape::Flag => arg.action(ArgAction::SetTrue).num_args(0),
+        _ if !argument.choices.is_empty() => arg.value_parser(argument.choices.clone()),
+        _ => arg.allow_hyphen_values(true),
+    }
+}
+
+/// Runs a command of the table for a person.
+pub fn run(
+    sandbox: Sandbox,
+    entry: &Entry,
+    options: &Options,
+    matches: &ArgMatches,
+) -> Result<ExitCode> {
+    // What stands in positions, in order: FILE comes first unless --db names it.
+    let mut positions: Vec<OsString> = Vec::new();
+    if entry.database {
+        positions.extend(
+            matches
+                .get_one::<PathBuf>("FILE")
+                .map(|file| file.clone().into()),
+        );
+    }
+    let positional = || arguments(entry).filter(|argument| argument.positional);
+    for argument in positional() {
+        positions.extend(
+            matches
+                .get_one::<String>(&argument.name)
+                .map(OsString::from),
+        );
+    }
+    let mut positions = positions.into_iter();
+    let file = match &options.db {
+        Some(file) => Some(file.clone()),
+        None if entry.database => positions.next().map(PathBuf::from),
+        None => None,
+    };
+    if entry.database && file.is_none() {
+        eprintln!(
+            "sqlarium: {} needs a database: sqlarium {0} FILE, or --db FILE",
+            entry.name
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
+    let mut given = Map::new();
+    for argument in positional() {
+        if let Some(text) = positions.next() {
+            let text = text
+                .into_string()
+                .ok()
+                .context("an argument is not UTF-8")?;
+            given.insert(argument.name.clone(), to_json(argument, text)?);
+        }
+    }
+    if let Some(text) = positions.next() {
+        eprintln!(
+            "sqlarium: {} takes no further argument: {}",
+            entry.name,
+            text.display()
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
+    for argument in arguments(entry).filter(|argument| !argument.positional) {
+        if matches!(argument.shape, Shape::Flag) {
+            if matches.get_flag(&argument.name) {
+                given.insert(argument.name.clone(), Value::Bool(true));
+            }
+        } else if let Some(text) = matches.get_one::<String>(&argument.name) {
+            given.insert(argument.name.clone(), to_json(argument, text.clone())?);
+        }
+    }
+    let json = given.get("output").and_then(Value::as_str) == Some("json");
+    let mut wanted = Wanted::new(file.as_deref());
+    for argument in arguments(entry) {
+        wanted.add(argument, &mut given, json)?;
+    }
+    let streams = wanted.streams();
+    let (mut vessel, storage) = vessel(sandbox, options, None, file.as_deref(), wanted.files)?;
+    vessel.listen();
+    let given = Value::Object(given).to_string();
+    let outcome = vessel.run(
+        |_, _| {},
+        async |live, settings, _| {
+            let (bindings, store) = live.exports();
+            bindings
+                .sqlarium_sandbox_command()
+                .call_run(store, settings, &entry.name, &given)
+                .await
+        },
+    );
+    vessel.close();
+    if storage.output_closed() {
+        // Whoever closed the pipe has seen enough.
+        return Ok(ExitCode::SUCCESS);
+    }
+    match outcome {
+        // Standard output is taken by what was asked for.
+        Outcome::Done(Ok(text)) if streams => {
+            eprint!("{text}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::Done(Ok(text)) => print(&text),
+        Outcome::Done(Err(failure)) => {
+            if failure.json && !streams {
+                print(&failure.text)?;
+            } else {
+                eprintln!("sqlarium: {}", failure.text);
+            }
+            Ok(ExitCode::from(if failure.usage { USAGE } else { REFUSED }))
+        }
+        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
+    }
+}
+
+/// Text as it stands for a text, a number for an integer, and JSON where it is JSON.
+fn to_json(argument: &Argument, text: String) -> Result<Value> {
+    Ok(match argument.shape {
+        Shape::Json | Shape::Integer => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        Shape::Text | Shape::Flag => Value::String(text),
+        Shape::InputPath | Shape::OutputPath if text.is_empty() => {
+            bail!("{} is empty: it takes the path of a file", argument.name)
+        }
+        Shape::InputPath | Shape::OutputPath => Value::String(text),
+    })
+}
