@@ -62,6 +62,11 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
             vec!["CREATE TABLE u (a); DROP TABLE u;"],
             json!({ "sql": "CREATE TABLE u (a); DROP TABLE u;" }),
         ),
+        (
+            "run",
+            vec![".mode json\nSELECT id, name FROM items;\n.tables"],
+            json!({ "input": ".mode json\nSELECT id, name FROM items;\n.tables" }),
+        ),
         ("tables", vec![], json!({})),
         ("tables", vec!["none%"], json!({ "pattern": "none%" })),
         ("describe", vec!["items"], json!({ "table": "items" })),

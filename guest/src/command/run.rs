@@ -6,6 +6,7 @@ use super::output::Output;
 use super::status::Failure;
 use super::table::{Command, Group, WRITES};
 use crate::engine::failure::stopped;
+use crate::files::STREAM;
 use crate::host::Verdict;
 use crate::shell::console::{Console, Page, Streams};
 use crate::shell::{Next, Shell};
@@ -35,6 +36,11 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     context.engine.database(arguments.db())?;
     let mut shell = Shell::new(false, arguments.db());
     let input = arguments.required_text("input");
+    // A person can send the lines to standard input.
+    let input = match input {
+        STREAM if context.person => ".read -",
+        input => input,
+    };
     if context.person && !arguments.wants_json() {
         let mut streams = Streams::new(context.host);
         lines(&mut shell, input, context, &mut streams)?;

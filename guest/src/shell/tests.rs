@@ -141,7 +141,7 @@ fn bail_and_exit_end_the_script_with_their_code() {
 fn parameters_are_bound_by_name_and_what_has_no_value_is_null() {
     assert_eq!(
         ran(
-            ".nullvalue -\n.parameter set $a 2+3\n.parameter set @b 'it''s'\n.parameter set :c text\n\
+            ".nullvalue -\n.parameter set $a 2+3\n.parameter set @b \"'it''s'\"\n.parameter set :c text\n\
              SELECT $a, @b, :c, :d;\n.parameter list\n.parameter unset $a\n.parameter clear\nSELECT $a;"
         ),
         "5|it's|text|-\n$a 5\n:c 'text'\n@b 'it''s'\n-\n"
