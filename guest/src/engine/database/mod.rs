@@ -13,6 +13,7 @@
 use std::sync::Arc;
 mod batch;
 mod run;
+pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
