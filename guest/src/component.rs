@@ -162,6 +162,7 @@ impl command_export::Guest for Component {
             settings,
             engine,
             host: &MAILBOX,
+            outlet: None,
             person: true,
         };
         context.engine.pulse().begin(None);
@@ -198,6 +199,7 @@ impl shell_export::GuestSession for Terminal {
             engine: Engine::new(&settings, &MAILBOX),
             settings,
             host: &MAILBOX,
+            outlet: None,
             person: true,
         };
         let shell = Shell::resume(interactive, &kept, &mut Streams::new(&MAILBOX));

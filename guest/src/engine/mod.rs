@@ -125,6 +125,29 @@ impl Engine {
         Draft::new(name, replace, &self.settings, &self.pulse, self.files())
     }
 
+    /// Another database, to be read from: a file below the root, or what a person's command names.
+    /// It is opened when it is first used.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_state` if it is the served one.
+    pub fn source(&self, name: &str) -> Result<Database, Failure> {
+        if name == self.settings.title || name == self.settings.database {
+            return Err(Failure::new(
+                Status::InvalidState,
+                format!("{name} is the served database itself."),
+            )
+            .hint("Name another file."));
+        }
+        if name.is_empty() || vfs::staged::is_reserved(name) {
+            return Err(Failure::new(
+                Status::NotFound,
+                format!("There is no file {name:?}."),
+            ));
+        }
+        Ok(Database::named(name, &self.settings, &self.pulse))
+    }
+
     /// The pulse of the running call.
     pub fn pulse(&self) -> &Pulse {
         &self.pulse

@@ -54,6 +54,7 @@ impl Served {
                 settings,
                 engine,
                 host,
+                outlet: None,
                 person: false,
             },
             tools,

@@ -51,7 +51,7 @@ pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
     for note in &output.notes {
         page.add(&format!("{}\n", visible(note)));
     }
-    if page.text.is_empty() {
+    if page.text.is_empty() && output.text.is_none() {
         page.add("Done.\n");
     }
     page.text

@@ -1,14 +1,18 @@
 //! Dot commands that are commands of the table.
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use super::console::Streams;
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, error};
 use crate::command::arguments::Arguments;
 use crate::command::output::Output;
 use crate::command::table::find;
+use crate::files::STREAM;
 
 /// Runs a command of the table with these arguments, and prints what it says.
 fn call(
@@ -113,7 +117,10 @@ pub fn restore(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
 pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     let mut rest = given.to_vec();
     let mut arguments = Map::new();
-    if let Some(at) = rest.iter().position(|word| word.trim_start_matches('-') == "skip") {
+    if let Some(at) = rest
+        .iter()
+        .position(|word| word.trim_start_matches('-') == "skip")
+    {
         let Some(number) = rest.get(at + 1).and_then(|word| word.parse::<i64>().ok()) else {
             return Err(usage("import"));
         };
@@ -127,7 +134,9 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     if !words.only(&["csv", "tsv", "ascii", "no-header", "v"]) {
         return Err(usage("import"));
     }
-    let chosen = ["csv", "tsv", "ascii"].into_iter().find(|name| words.has(name));
+    let chosen = ["csv", "tsv", "ascii"]
+        .into_iter()
+        .find(|name| words.has(name));
     let format = &shell.state.format;
     let format = chosen.or(match format.mode.name() {
         "csv" => Some("csv"),
@@ -152,6 +161,41 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         scene.console.complain(&note)?;
     }
     Ok(())
+}
+
+/// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
+pub fn dump(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = Words::of(given);
+    let pattern = match words.plain.as_slice() {
+        [] => None,
+        [pattern] => Some(*pattern),
+        _ => return Err(usage("dump")),
+    };
+    if !words.only(&["data-only"]) {
+        return Err(usage("dump"));
+    }
+    let mut arguments = flags(&words, &[("data-only", "data_only")]);
+    if let Some(pattern) = pattern {
+        arguments.insert("objects".into(), pattern.into());
+    }
+    scene.console.flush()?;
+    scene.context.outlet = match &shell.redirect {
+        Some(redirect) => Some(redirect.file.clone()),
+        None if scene.context.person => {
+            Some(Rc::new(RefCell::new(Streams::new(scene.context.host))))
+        }
+        None => None,
+    };
+    if scene.context.outlet.is_some() {
+        arguments.insert("out".into(), STREAM.into());
+    }
+    let result = call(shell, "dump", arguments, scene);
+    let flushed = match scene.context.outlet.take() {
+        Some(outlet) => outlet.borrow_mut().flush(),
+        None => Ok(()),
+    };
+    result?;
+    Ok(flushed?)
 }
 
 /// `.export`: a table into a file.

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use super::{Refusal, Scene, Shell, error, expert, files, lint, look, parameter, settings, words};
+use super::{
+    Refusal, Scene, Shell, commands, error, expert, files, lint, look, parameter, settings, words,
+};
 use crate::command::near::nearest;
 
 /// Runs a dot command; its words come without its name.
@@ -47,6 +49,14 @@ const fn dot(
 /// Every dot command. The first whose name starts as the word does is meant, if the word is long enough.
 pub static DOTS: &[Dot] = &[
     dot(
+        "backup",
+        3,
+        "?--overwrite? ?main? FILE",
+        "Backup the database to FILE\n\
+         A file that is there is replaced only if --overwrite says so.",
+        commands::backup,
+    ),
+    dot(
         "bail",
         3,
         "on|off",
@@ -66,6 +76,13 @@ pub static DOTS: &[Dot] = &[
         "",
         "List names and files of the databases",
         look::databases,
+    ),
+    dot(
+        "dump",
+        1,
+        "?--data-only? ?OBJECTS?",
+        "Render database content as SQL",
+        commands::dump,
     ),
     dot(
         "echo",
@@ -103,6 +120,16 @@ pub static DOTS: &[Dot] = &[
         expert::turn_on,
     ),
     dot(
+        "export",
+        4,
+        "?OPTIONS? TABLE FILE",
+        "Write the rows of TABLE into FILE\n\
+         --csv --json --tabs --markdown --insert --quote --line --html  Format; default: by the file's ending\n\
+         --no-header  Leave column names out\n\
+         --overwrite  Replace a file that is there",
+        commands::export,
+    ),
+    dot(
         "fuel",
         1,
         "",
@@ -117,6 +144,17 @@ pub static DOTS: &[Dot] = &[
         settings::headers,
     ),
     dot("help", 3, "?PATTERN?", "Show help text for PATTERN", help),
+    dot(
+        "import",
+        2,
+        "?OPTIONS? FILE TABLE",
+        "Import data from FILE into TABLE\n\
+         --csv --tsv --ascii  Format; default: by the mode or the file's ending\n\
+         --skip N             Skip the first N records\n\
+         --no-header          The first record is data\n\
+         -v                   Say what was done",
+        commands::import,
+    ),
     dot(
         "indexes",
         1,
@@ -190,6 +228,13 @@ pub static DOTS: &[Dot] = &[
     ),
     dot("quit", 1, "", "Exit this program", settings::quit),
     dot("read", 3, "FILE", "Read input from FILE", files::read),
+    dot(
+        "restore",
+        3,
+        "?main? FILE",
+        "Restore content of the database from FILE",
+        commands::restore,
+    ),
     dot(
         "schema",
         3,

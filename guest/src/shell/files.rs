@@ -1,38 +1,13 @@
 //! Dot commands that read files and make them.
 
-use std::io::{self, BufRead as _, Read as _, Write};
+use std::io::{BufRead as _, Read as _};
 
 use super::dot::usage;
-use super::redirect::{Publish, Redirect};
+use super::redirect::{Made, Redirect};
 use super::{Refusal, Scene, Shell, error};
-use crate::command::status::Failure;
-use crate::files::{Files, Writer};
 
 /// Files that may read one another.
 const DEEPEST: usize = 25;
-
-/// A file that results go to.
-struct Made {
-    writer: Writer,
-    files: Files,
-}
-
-impl Write for Made {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-}
-
-impl Publish for Made {
-    fn publish(self: Box<Self>) -> Result<(), Failure> {
-        let Self { writer, files } = *self;
-        writer.publish().map_err(|error| files.failure(&error))
-    }
-}
 
 /// `.output`: results go to a file from now on, or to the console again.
 pub fn output(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
@@ -67,7 +42,7 @@ fn redirect(
     let files = scene.context.engine.files();
     let writer = files.write(name, given.iter().any(|word| replace(&word)))?;
     shell.redirect = Some(Redirect {
-        file: Box::new(Made { writer, files }),
+        file: Made::new(writer, files),
         name: name.to_owned(),
         // This dot command, and the next line.
         left: (command == "once").then_some(2),

@@ -6,9 +6,11 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do; [`files`]: those that read and make files.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are
+//!   commands of the table.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
+mod commands;
 pub mod complete;
 pub mod console;
 mod dot;
@@ -230,7 +232,7 @@ impl Shell {
     /// Gives the file that results went to its name.
     fn close_redirect(&mut self) -> Result<(), Refusal> {
         match self.redirect.take() {
-            Some(redirect) => Ok(redirect.file.publish()?),
+            Some(redirect) => Ok(redirect.file.borrow_mut().publish()?),
             None => Ok(()),
         }
     }

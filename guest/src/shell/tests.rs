@@ -12,6 +12,7 @@ fn context(settings: Settings) -> Context {
         engine: Engine::new(&settings, &Alone),
         settings,
         host: &Alone,
+        outlet: None,
         person: false,
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 mod batch;
 mod run;
 pub mod shell;
+pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
