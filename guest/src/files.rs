@@ -16,6 +16,9 @@ use crate::storage::{ErrorCode, File, OpenOptions, Role};
 /// The name of standard input, and of standard output.
 pub const STREAM: &str = "-";
 
+/// What a private file is called in sentences.
+const SPOOL: &str = "A temporary copy";
+
 /// How much is read or written at once, in bytes.
 const PIECE: usize = 64 << 10;
 
@@ -79,6 +82,35 @@ impl Files {
             replace,
             offset: 0,
             buffer: Vec::with_capacity(PIECE),
+        })
+    }
+
+    /// A private file that is gone when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the host refuses.
+    pub fn spool(&self) -> Result<Spool, Failure> {
+        let options = OpenOptions {
+            read_write: true,
+            create: true,
+            delete_on_close: true,
+            ..OpenOptions::default()
+        };
+        let storage = self.pulse.host().storage();
+        let file = storage
+            .open("", Role::Temporary, options)
+            .map_err(|code| self.refusal(SPOOL, Verb::Write, code))?;
+        Ok(Spool {
+            writer: Some(Writer {
+                file,
+                name: SPOOL.to_owned(),
+                files: self.clone(),
+                replace: false,
+                offset: 0,
+                buffer: Vec::with_capacity(PIECE),
+            }),
+            reader: None,
         })
     }
 
@@ -344,6 +376,49 @@ impl Write for Writer {
 
     fn flush(&mut self) -> io::Result<()> {
         self.push()
+    }
+}
+
+/// A private file: written, then read from its start.
+pub struct Spool {
+    writer: Option<Writer>,
+    reader: Option<Reader>,
+}
+
+impl Spool {
+    /// Reads it from its start. What was written is all there is from now on.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the host refuses.
+    pub fn read(&mut self) -> io::Result<&mut Reader> {
+        if let Some(mut writer) = self.writer.take() {
+            writer.push()?;
+            self.reader = Some(Reader {
+                file: writer.file,
+                name: writer.name,
+                files: writer.files,
+                offset: 0,
+                buffer: vec![0; PIECE],
+                at: 0,
+                filled: 0,
+                ended: false,
+            });
+        }
+        let reader = self.reader.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        (reader.offset, reader.at, reader.filled, reader.ended) = (0, 0, 0, false);
+        Ok(reader)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let writer = self.writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        writer.write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Writer::flush)
     }
 }
 

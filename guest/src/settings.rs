@@ -21,6 +21,8 @@ pub struct Limits {
     pub disk_bytes: u64,
     /// How long a locked database is waited for, in milliseconds.
     pub busy_ms: u32,
+    /// The work of one call, in the host's units; only to be told.
+    pub fuel: u64,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             memory_bytes: 256 << 20,
             disk_bytes: 1 << 30,
             busy_ms: 5_000,
+            fuel: 2_000_000_000_000,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! neither the protocol nor SQL. Both live in the component that it runs.
 //!
 //! - [`cli`]: flags and subcommands.
+//! - [`shell`]: a person's shell, at a terminal or on a pipe.
 //! - [`serve`], [`stdio`]: one client on standard input and output.
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
@@ -16,6 +17,7 @@ mod clients;
 mod demo;
 mod sandbox;
 mod serve;
+mod shell;
 mod stdio;
 mod storage;
 mod terminal;

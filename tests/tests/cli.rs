@@ -16,7 +16,7 @@ const SHOP: &str = "
     INSERT INTO notes VALUES ('a well-read book'), ('read it again');";
 
 /// Commands that are there for people alone.
-const FOR_PEOPLE: [&str; 4] = ["mcp", "demo", "config", "completions"];
+const FOR_PEOPLE: [&str; 5] = ["mcp", "shell", "demo", "config", "completions"];
 
 /// One command, its arguments on the command line after FILE, and the same as JSON.
 fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
@@ -61,6 +61,11 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
             "batch",
             vec!["CREATE TABLE u (a); DROP TABLE u;"],
             json!({ "sql": "CREATE TABLE u (a); DROP TABLE u;" }),
+        ),
+        (
+            "run",
+            vec![".mode json\nSELECT id, name FROM items;\n.tables"],
+            json!({ "input": ".mode json\nSELECT id, name FROM items;\n.tables" }),
         ),
         ("tables", vec![], json!({})),
         ("tables", vec!["none%"], json!({ "pattern": "none%" })),

@@ -3,6 +3,7 @@
 pub mod about;
 mod analyze;
 pub mod arguments;
+mod backup;
 mod batch;
 mod capabilities;
 pub mod catalogue;
@@ -11,26 +12,36 @@ mod create;
 mod databases;
 mod ddl;
 mod describe;
+mod dump;
 mod exec;
 mod explain;
+mod export;
 mod fts;
+mod import;
 mod index_text;
 mod indexes;
 mod integrity;
+mod migrate;
 pub mod near;
 mod notes;
+mod objects;
 pub mod output;
 mod query;
+mod run;
 pub mod schema;
 mod search;
 pub mod select;
-mod sql;
+mod sink;
+pub mod sql;
 mod stats;
 pub mod status;
 pub mod table;
 mod tables;
 pub mod toolset;
 
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -46,6 +57,9 @@ use status::Failure;
 use table::{Command, TABLE};
 use toolset::Toolset;
 
+/// What takes the text of a command that is run by another.
+pub type Outlet = Rc<RefCell<dyn Write>>;
+
 /// What a command works with.
 pub struct Context {
     /// The owner's choices.
@@ -54,6 +68,10 @@ pub struct Context {
     pub engine: Engine,
     /// The host's side of the call.
     pub host: &'static dyn Host,
+    /// Where `-` as a file to make goes, while a dot command of a shell runs another command.
+    pub outlet: Option<Outlet>,
+    /// Whether a person reads what is printed, rather than a client of the protocol.
+    pub person: bool,
 }
 
 /// What a call of a command gives back, rendered.
@@ -65,6 +83,8 @@ pub struct Answer {
     pub object: Option<Value>,
     /// Why it was refused, if it was.
     pub failure: Option<Failure>,
+    /// Whether it was done, but not all of it.
+    pub failed: bool,
 }
 
 /// Checks the arguments, runs the command, and renders what it answers.
@@ -93,6 +113,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     Answer {
         text,
         object,
+        failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
     }
 }

@@ -6,8 +6,9 @@ use super::arguments::{Argument, Arguments};
 use super::output::Output;
 use super::status::Failure;
 use super::{
-    Context, about, analyze, batch, capabilities, checkpoint, create, databases, ddl, describe,
-    exec, explain, index_text, indexes, integrity, query, search, stats, tables,
+    Context, about, analyze, backup, batch, capabilities, checkpoint, create, databases, ddl,
+    describe, dump, exec, explain, export, import, index_text, indexes, integrity, migrate, query,
+    run, search, stats, tables,
 };
 
 /// What a command does to data.
@@ -110,6 +111,7 @@ pub static TABLE: &[Command] = &[
     query::COMMAND,
     exec::COMMAND,
     batch::COMMAND,
+    run::COMMAND,
     tables::COMMAND,
     describe::COMMAND,
     ddl::COMMAND,
@@ -119,6 +121,12 @@ pub static TABLE: &[Command] = &[
     search::COMMAND,
     index_text::COMMAND,
     create::COMMAND,
+    import::COMMAND,
+    export::COMMAND,
+    dump::COMMAND,
+    backup::BACKUP,
+    backup::RESTORE,
+    migrate::COMMAND,
     checkpoint::COMMAND,
     integrity::COMMAND,
     analyze::COMMAND,
@@ -154,6 +162,7 @@ mod tests {
                 "query",
                 "exec",
                 "batch",
+                "run",
                 "tables",
                 "describe",
                 "schema",
@@ -163,6 +172,12 @@ mod tests {
                 "search",
                 "index-text",
                 "create",
+                "import",
+                "export",
+                "dump",
+                "backup",
+                "restore",
+                "migrate",
                 "checkpoint",
                 "integrity-check",
                 "analyze",
@@ -221,8 +236,15 @@ mod tests {
             [
                 "exec",
                 "batch",
+                "run",
                 "index-text",
                 "create",
+                "import",
+                "export",
+                "dump",
+                "backup",
+                "restore",
+                "migrate",
                 "checkpoint",
                 "analyze"
             ]

@@ -20,6 +20,8 @@ pub(super) fn context(settings: Settings) -> Context {
         settings,
         engine,
         host: &Alone,
+        outlet: None,
+        person: false,
     }
 }
 
@@ -157,6 +159,12 @@ fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
             json!({"table": "customers"}),
             "2 rows indexed",
         ),
+        ("export", json!({"table": "customers"}), "1,Ada,"),
+        (
+            "dump",
+            json!({}),
+            "INSERT INTO \"customers\" VALUES(1,'Ada',NULL);",
+        ),
         ("checkpoint", json!({}), "journal mode is memory"),
         ("integrity-check", json!({}), "ok\n"),
         ("analyze", json!({}), "orders_customer"),
@@ -193,9 +201,10 @@ fn every_command_works_in_both_forms() {
 fn every_command_of_the_table_is_called_here_and_every_tool_is_a_command() {
     let called: HashSet<&str> = good_calls().iter().map(|(name, _, _)| *name).collect();
     for command in TABLE.iter().chain(&SELECT) {
-        // Making files has tests of its own.
+        // Making and reading files has tests of its own.
+        let files = ["create", "import", "backup", "restore", "migrate"];
         assert!(
-            called.contains(command.name) || command.name == "create",
+            called.contains(command.name) || files.contains(&command.name),
             "{}",
             command.name
         );

@@ -28,6 +28,10 @@ pub enum Mode {
     Batch,
     /// The same, in a transaction that will be rolled back.
     Try,
+    /// A statement of a shell, which may write and control transactions.
+    Shell,
+    /// A statement of a shell that only reads; it may control transactions.
+    ShellRead,
     /// Prepared to be looked at, never run: everything but what takes effect at once.
     Explain,
     /// Our own look at the schema: writes may be prepared, as R-Tree does when
@@ -231,7 +235,7 @@ impl State {
             } => self.pragma(pragma_name, pragma_value),
             A::Transaction { .. } | A::Savepoint { .. } => {
                 // VACUUM and FTS3 open transactions of their own while they run.
-                if self.running {
+                if self.running || matches!(self.mode, Mode::Shell | Mode::ShellRead) {
                     Ok(())
                 } else {
                     Err((Rule::Transaction, "control a transaction".into(), None))
@@ -272,7 +276,10 @@ impl State {
     }
 
     fn writes(&self) -> bool {
-        matches!(self.mode, Mode::Write | Mode::Batch | Mode::Try)
+        matches!(
+            self.mode,
+            Mode::Write | Mode::Batch | Mode::Try | Mode::Shell
+        )
     }
 
     fn change(&mut self, verb: &str, table: &str) -> Verdict {
@@ -282,7 +289,7 @@ impl State {
             self.seen.tables.insert(table.to_owned());
         }
         match self.mode {
-            Mode::Read if !self.shadows.contains(&table.to_ascii_lowercase()) => {
+            Mode::Read | Mode::ShellRead if !self.shadows.contains(&table.to_ascii_lowercase()) => {
                 let what = if is_schema(table) {
                     "change the schema".to_owned()
                 } else {
@@ -307,14 +314,16 @@ impl State {
             _ => {}
         }
         match self.mode {
-            Mode::Read | Mode::Inspect => Err((Rule::Writes, definition(action), None)),
+            Mode::Read | Mode::ShellRead | Mode::Inspect => {
+                Err((Rule::Writes, definition(action), None))
+            }
             _ => Ok(()),
         }
     }
 
     fn pragma(&mut self, name: &str, value: Option<&str>) -> Verdict {
         let reach = match self.mode {
-            Mode::Write => Reach::Write,
+            Mode::Write | Mode::Shell => Reach::Write,
             Mode::Batch => Reach::Transaction,
             // Many pragmas take effect while they are prepared, explained or not.
             _ => Reach::Read,

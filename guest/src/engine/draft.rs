@@ -9,6 +9,7 @@ use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
 use super::failure::{self, Circumstances};
 use super::pulse::Pulse;
+use super::statement::{self, Unprepared};
 use super::vfs::staged;
 use crate::command::status::Failure;
 use crate::files::{Files, Verb};
@@ -94,6 +95,66 @@ impl Draft {
             denial: denial.as_ref(),
         };
         failure::from_sqlite(error, &about)
+    }
+
+    /// Runs statements of our own.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn run(&self, sql: &str) -> Result<(), Failure> {
+        self.connection()
+            .execute_batch(sql)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Runs one statement of a schema that comes from elsewhere, under the rules for a client's.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite or a rule refuses.
+    pub fn schema(&self, sql: &str) -> Result<(), Failure> {
+        self.gate.enter(Mode::Write);
+        let statement = statement::one(&self.connection, sql, &self.gate, true);
+        let mut statement = statement.map_err(|unprepared| match unprepared {
+            Unprepared::Empty => failure::empty(),
+            Unprepared::Nul => failure::nul(),
+            Unprepared::Second => failure::second(),
+            Unprepared::Sqlite(error) => self.failure(&error),
+        })?;
+        self.gate.run(Mode::Write);
+        statement
+            .raw_execute()
+            .map(drop)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Lets `fill` write the whole of it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn fill<T>(
+        &mut self,
+        fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        self.gate.enter(Mode::Trusted);
+        fill(&mut self.connection).map_err(|error| self.failure(&error))
+    }
+
+    /// Its size in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn size(&self) -> Result<u64, Failure> {
+        let number = |pragma: &str| {
+            self.connection()
+                .query_row(pragma, [], |row| row.get::<_, u32>(0))
+                .map(u64::from)
+                .map_err(|error| self.failure(&error))
+        };
+        Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
     }
 
     /// Gives it its name.

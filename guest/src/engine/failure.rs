@@ -50,12 +50,15 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
             Status::Unsupported,
             format!("This statement would {what}, and a session only has the files its owner granted."),
         )
-        .hint("Work with one database; ATTACH and DETACH are not available."),
+        .hint(
+            "Work with one database at a time, or copy a whole one with sqlarium_backup or sqlarium_migrate; \
+             ATTACH and DETACH are not available.",
+        ),
         Rule::VacuumInto => Failure::new(
             Status::Unsupported,
             format!("VACUUM INTO would {what}, and no statement may create a file."),
         )
-        .hint("A plain VACUUM is allowed where writing is."),
+        .hint("sqlarium_backup makes a copy, and a plain VACUUM is allowed where writing is."),
         Rule::Transaction if matches!(denial.mode, Mode::Batch | Mode::Try) => Failure::new(
             Status::Unsupported,
             "A batch is one transaction already, so it takes no BEGIN, COMMIT, ROLLBACK, SAVEPOINT or RELEASE.",

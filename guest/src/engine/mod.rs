@@ -5,13 +5,14 @@
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
-//! - [`keyword`]: the words that are no names.
+//! - [`keyword`], [`complete`]: the words that are no names; where a statement ends.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
 //! - [`track`]: what a transaction changes, for a dry run.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
+pub mod complete;
 pub mod connection;
 pub mod database;
 pub mod draft;
@@ -143,6 +144,29 @@ impl Engine {
         } else {
             Notes::default()
         }
+    }
+
+    /// Another database, to be read from: a file below the root, or what a person's command names.
+    /// It is opened when it is first used.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_state` if it is the served one.
+    pub fn source(&self, name: &str) -> Result<Database, Failure> {
+        if name == self.settings.title || name == self.settings.database {
+            return Err(Failure::new(
+                Status::InvalidState,
+                format!("{name} is the served database itself."),
+            )
+            .hint("Name another file."));
+        }
+        if name.is_empty() || vfs::staged::is_reserved(name) {
+            return Err(Failure::new(
+                Status::NotFound,
+                format!("There is no file {name:?}."),
+            ));
+        }
+        Ok(Database::named(name, &self.settings, &self.pulse))
     }
 
     /// The pulse of the running call.

@@ -28,6 +28,9 @@ pub fn refusal(failure: &Failure) -> String {
 
 /// What a command answers, within the owner's limits.
 pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
+    if output.printed {
+        return String::new();
+    }
     let mut page = Page::new(limits);
     if let Some(text) = &output.text {
         page.lines(text, command);
@@ -48,7 +51,7 @@ pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
     for note in &output.notes {
         page.add(&format!("{}\n", visible(note)));
     }
-    if page.text.is_empty() {
+    if page.text.is_empty() && output.text.is_none() {
         page.add("Done.\n");
     }
     page.text

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Arg, Args as _, Command, FromArgMatches as _, ValueHint};
+use clap::{Arg, ArgAction, Args as _, Command, FromArgMatches as _, ValueHint};
 use clap_complete::Shell;
 
 use self::options::{Options, ServerOptions};
@@ -26,7 +26,7 @@ use crate::sandbox::bindings::command::Entry;
 use crate::sandbox::bindings::types::{Limits, Settings};
 use crate::sandbox::instance::{Outcome, Vessel};
 use crate::storage::{Granted, Grants, Root, Served, Storage};
-use crate::{clients, demo, serve, terminal};
+use crate::{clients, demo, serve, shell, terminal};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
@@ -69,6 +69,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 }
                 Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
             }
+        }
+        "shell" => {
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            // A person who names a file in a dot command means one where they stand.
+            let options = Options {
+                root: options.root.or_else(|| Some(PathBuf::from("."))),
+                ..options
+            };
+            let (mut vessel, _) = vessel(sandbox, &options, None, file.as_deref(), Vec::new())?;
+            vessel.listen();
+            shell::run(vessel, !matches.get_flag("no-history"))
         }
         "demo" => {
             let options = Options {
@@ -151,6 +165,17 @@ fn root_command(catalog: &[Entry]) -> Command {
                 .about("Serve a database over the Model Context Protocol, on standard input and output")
                 .arg(file.clone()),
         ))
+        .subcommand(
+            Command::new("shell")
+                .about("Work with a database by hand, as in the sqlite3 program; lines can come from a pipe")
+                .arg(file.clone().help("The database file; none: one in memory"))
+                .arg(
+                    Arg::new("no-history")
+                        .long("no-history")
+                        .help("Remember nothing of what is typed; SQLARIUM_HISTORY names another file than the usual")
+                        .action(ArgAction::SetTrue),
+                ),
+        )
         .subcommand(Command::new("demo").about("Play an agent's conversation with a sample database"))
         .subcommand(
             Command::new("config")
@@ -312,6 +337,7 @@ fn settings(
             memory_bytes: budgets.memory,
             disk_bytes: budgets.disk,
             busy_ms: u32::try_from(budgets.busy.as_millis()).unwrap_or(u32::MAX),
+            fuel: budgets.fuel,
         },
     }
 }

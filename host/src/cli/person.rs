@@ -116,6 +116,7 @@ pub fn run(
     }
     let streams = wanted.streams();
     let (mut vessel, storage) = vessel(sandbox, options, None, file.as_deref(), wanted.files)?;
+    vessel.listen();
     let given = Value::Object(given).to_string();
     let outcome = vessel.run(
         |_, _| {},

@@ -13,7 +13,9 @@
 use std::sync::Arc;
 mod batch;
 mod run;
+pub mod shell;
 mod tracked;
+pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,6 +67,8 @@ pub struct Database {
     layers: Layers,
     /// Whether a row was inserted into a table with rowids.
     inserted: Arc<AtomicBool>,
+    /// Whether a transaction may stay open when a call ends.
+    keeps: bool,
 }
 
 /// An open connection.
@@ -107,6 +111,7 @@ impl Database {
             link: None,
             layers: Layers::ALL,
             inserted: Arc::default(),
+            keeps: false,
         }
     }
 
@@ -385,13 +390,10 @@ impl Database {
         Ok(())
     }
 
-    /// Ends a call: nothing stays open, whatever happened.
+    /// Ends a call: nothing stays open, whatever happened, but for a shell.
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         self.gate.enter(Mode::Trusted);
-        let open = self
-            .link
-            .as_ref()
-            .is_some_and(|link| !link.connection.is_autocommit());
+        let open = !self.keeps && self.in_transaction();
         let undone = if open {
             self.pulse.mute(true);
             let undone = self.trusted("ROLLBACK");

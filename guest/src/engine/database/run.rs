@@ -31,7 +31,7 @@ impl Database {
 
     /// The refusal of a statement that SQLite says is no reading. The text of the statement
     /// chooses the sentence alone, and the verdict does not depend on it.
-    fn would_write(&self, sql: &str) -> Failure {
+    pub(super) fn would_write(&self, sql: &str) -> Failure {
         let vacuum = text::first_word(sql).eq_ignore_ascii_case("VACUUM");
         if vacuum && text::words(sql).any(|word| word == "into") {
             let denial = Denial {

@@ -24,6 +24,11 @@ pub fn path(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
+/// Whether a name is one of ours, and so nobody else's.
+pub fn is_reserved(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
 /// The name that a staged database will get.
 pub(super) fn name(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)

@@ -1,0 +1,161 @@
+//! `backup` and `restore`: the whole database, page by page.
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::Context;
+use super::arguments::{Arguments, Shape, required};
+use super::output::Output;
+use super::sink::OVERWRITE;
+use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group, WRITES};
+use crate::engine::pulse::Pulse;
+use crate::files::STREAM;
+
+/// `backup` in the command table.
+pub const BACKUP: Command = Command {
+    name: "backup",
+    title: "Back up",
+    group: Group::Files,
+    summary: "Copy the database as it is at one moment into a new file",
+    description: "Copy the database, as it is at one moment, into a new file below the root, \
+                  while others may go on working with it.",
+    arguments: &[
+        required("file", Shape::OutputPath, "File to make."),
+        OVERWRITE,
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: true,
+        idempotent: false,
+    },
+    core: false,
+    run: backup,
+};
+
+/// `restore` in the command table.
+pub const RESTORE: Command = Command {
+    name: "restore",
+    title: "Restore",
+    group: Group::Files,
+    summary: "Replace everything in the database by what is in another file",
+    description: "Replace everything in the database by the content of another SQLite file below \
+                  the root, such as a backup: all of it or, if anything goes wrong, nothing. What \
+                  was there is lost. A damaged file is refused.",
+    arguments: &[required("file", Shape::InputPath, "SQLite file.")],
+    database: true,
+    effect: WRITES,
+    core: false,
+    run: restore,
+};
+
+/// How many pages are copied before the host is asked whether to go on.
+const PAGES: i32 = 256;
+
+/// Runs `backup`.
+pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let file = arguments.required_text("file");
+    no_stream(file, "made on standard output", "dump")?;
+    let busy_ms = context.settings.limits.busy_ms;
+    let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
+    let pages = context.engine.database(arguments.db())?.look(|work| {
+        let source = work.connection()?;
+        // The transaction begins with its first look.
+        let looked = source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()));
+        looked.map_err(|error| work.failure(&error, ""))?;
+        draft.fill(|to| copy(source, to, work.pulse(), busy_ms))
+    })?;
+    let size = draft.size()?;
+    draft.publish()?;
+    let mut output = Output {
+        text: Some(format!("{file} is made: {size} bytes, {pages} pages.\n")),
+        ..Output::default()
+    };
+    output.extra.insert("file".into(), file.into());
+    output.extra.insert("bytes".into(), size.into());
+    Ok(output)
+}
+
+/// Runs `restore`.
+pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let file = arguments.required_text("file");
+    no_stream(file, "read from standard input", "batch")?;
+    if context.settings.readonly {
+        return Err(Failure::new(
+            Status::Readonly,
+            "The database cannot be replaced: --readonly refuses every write.",
+        ));
+    }
+    let busy_ms = context.settings.limits.busy_ms;
+    let mut source = context.engine.source(file)?;
+    let database = context.engine.database(arguments.db())?;
+    let pages = source.look(|from| {
+        let connection = from.connection()?;
+        sound(connection, file).map_err(|error| from.failure(&error, ""))??;
+        database.replace(|to, pulse| copy(connection, to, pulse, busy_ms))
+    })?;
+    let mut output = Output {
+        text: Some(format!(
+            "{} has the content of {file} now: {pages} pages.\n",
+            database.title()
+        )),
+        ..Output::default()
+    };
+    output.extra.insert("file".into(), file.into());
+    output.extra.insert("pages".into(), pages.into());
+    Ok(output)
+}
+
+/// Refuses `-` for what has to be read and written out of order.
+pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
+    if file == STREAM {
+        return Err(Failure::new(
+            Status::Unsupported,
+            format!("A database cannot be {what}; name a file."),
+        )
+        .hint(format!("As SQL text it can: {instead}.")));
+    }
+    Ok(())
+}
+
+/// Whether SQLite finds nothing wrong with a database that comes from elsewhere.
+pub fn sound(connection: &Connection, title: &str) -> rusqlite::Result<Result<(), Failure>> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| {
+        super::catalogue::text(row, 0)
+    })?;
+    Ok(if found == "ok" {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            Status::Corrupt,
+            format!("{title} is damaged, and is not used: {found}."),
+        )
+        .hint("sqlarium_integrity_check says more; an older backup is the way back."))
+    })
+}
+
+/// Copies all pages and answers how many there were. Nothing of `to` is changed unless all are.
+fn copy(
+    from: &Connection,
+    to: &mut Connection,
+    pulse: &Pulse,
+    busy_ms: u32,
+) -> rusqlite::Result<i32> {
+    let backup = Backup::new(from, to)?;
+    let mut waited = 0;
+    loop {
+        if pulse.tick() {
+            return Err(code(rusqlite::ffi::SQLITE_INTERRUPT));
+        }
+        match backup.step(PAGES)? {
+            StepResult::Done => return Ok(backup.progress().pagecount),
+            StepResult::More => waited = 0,
+            _ if pulse.wait(&mut waited, busy_ms) => {}
+            _ => return Err(code(rusqlite::ffi::SQLITE_BUSY)),
+        }
+    }
+}
+
+fn code(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
+}

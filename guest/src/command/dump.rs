@@ -1,0 +1,306 @@
+//! `dump`: the database, or parts of it, as the SQL that makes it again.
+
+use std::io::{self, Write};
+
+use super::Context;
+use super::arguments::{Arguments, Shape, option, positional};
+use super::catalogue::{Pattern, quote, relations};
+use super::objects::{Object, Stored, objects};
+use super::output::Output;
+use super::sink::{OUT, OVERWRITE, Sink};
+use super::status::{Failure, Status};
+use super::table::{Command, Effect, Group};
+use crate::engine::database::work::Work;
+use crate::files::Files;
+use literal::literal;
+
+mod literal;
+
+/// `dump` in the command table.
+pub const COMMAND: Command = Command {
+    name: "dump",
+    title: "Dump",
+    group: Group::Files,
+    summary: "Write the database as the SQL that makes it again",
+    description: "The database, or the objects whose names match, as SQL that the sqlite3 program \
+                  reads back: schema and rows, of one moment. Into a new file below the root \
+                  (out), or into the answer as far as it fits. For the schema alone: schema.",
+    arguments: &[
+        positional(
+            "objects",
+            Shape::Text,
+            "LIKE pattern for names; * stands for %.",
+        ),
+        option("data_only", Shape::Flag, "INSERTs alone."),
+        OUT,
+        OVERWRITE,
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: true,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// Runs `dump`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let sink = Sink::open(context, arguments)?;
+    let limit = context.settings.limits.text_chars;
+    let files = context.engine.files();
+    let pattern = arguments.text("objects");
+    let data_only = arguments.flag("data_only");
+    let mut dump = context
+        .engine
+        .database(arguments.db())?
+        .look(|work| Dump::write(work, &files, sink, pattern, data_only))?;
+    let mut output = Output::default();
+    let whole = dump.sink.finish(&files, &mut output)? && !dump.full;
+    output.extra.insert("objects".into(), dump.objects.into());
+    output.extra.insert("rows_written".into(), dump.rows.into());
+    if !whole {
+        output.extra.insert("more".into(), true.into());
+        output.notes.push(format!(
+            "There is more than fits into {limit} characters (--text), and SQL that is cut makes no database. \
+             Give out to write all of it into a file below the root, or objects for less of it."
+        ));
+    }
+    output.notes.append(&mut dump.notes);
+    Ok(output)
+}
+
+/// A dump that is being written.
+struct Dump<'a> {
+    work: Work<'a>,
+    files: &'a Files,
+    sink: Sink,
+    /// Whether no more fits.
+    full: bool,
+    objects: u64,
+    rows: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Dump<'a> {
+    fn write(
+        work: Work<'a>,
+        files: &'a Files,
+        sink: Sink,
+        pattern: Option<&str>,
+        data_only: bool,
+    ) -> Result<Done, Failure> {
+        let mut dump = Dump {
+            work,
+            files,
+            sink,
+            full: false,
+            objects: 0,
+            rows: 0,
+            notes: Vec::new(),
+        };
+        let failed = |error: &rusqlite::Error| work.failure(error, "");
+        let connection = work.connection()?;
+        let all = objects(connection).map_err(|error| failed(&error))?;
+        let shadows: Vec<String> = relations(connection)
+            .map_err(|error| failed(&error))?
+            .into_iter()
+            .filter(|relation| relation.schema == "main" && relation.kind == "shadow")
+            .map(|relation| relation.name)
+            .collect();
+        let wanted = choose(&all, &shadows, pattern);
+        if let Some(pattern) = pattern
+            && wanted.is_empty()
+        {
+            return Err(Failure::new(
+                Status::NotFound,
+                format!("No object's name matches {pattern:?}."),
+            )
+            .hint("sqlarium_tables lists what there is."));
+        }
+        dump.all(&all, &wanted, data_only)?;
+        Ok(Done {
+            sink: dump.sink,
+            full: dump.full,
+            objects: dump.objects,
+            rows: dump.rows,
+            notes: dump.notes,
+        })
+    }
+
+    fn all(&mut self, all: &[Object], wanted: &[&Object], data_only: bool) -> Result<(), Failure> {
+        if !data_only {
+            self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
+        }
+        let mut writable = false;
+        for object in wanted.iter().filter(|object| object.kind == "table") {
+            if self.full {
+                return Ok(());
+            }
+            self.objects += 1;
+            if object.is_virtual {
+                if !data_only {
+                    if !writable {
+                        self.statement(b"PRAGMA writable_schema=ON;\n")?;
+                        writable = true;
+                    }
+                    self.virtual_table(object)?;
+                }
+                continue;
+            }
+            if !data_only {
+                self.define(object)?;
+            }
+            self.table(object, needs_rowid(object, all))?;
+        }
+        for object in wanted.iter().filter(|object| object.kind != "table") {
+            if data_only || self.full {
+                break;
+            }
+            self.objects += 1;
+            self.sql(&object.sql)?;
+        }
+        if writable {
+            self.statement(b"PRAGMA writable_schema=OFF;\n")?;
+        }
+        if data_only {
+            return Ok(());
+        }
+        self.statement(b"COMMIT;\n")
+    }
+
+    /// Makes a table, or empties one that SQLite makes by itself.
+    fn define(&mut self, object: &Object) -> Result<(), Failure> {
+        if object.is_sequence() {
+            return self.statement(b"DELETE FROM sqlite_sequence;\n");
+        }
+        if object.is_statistics() {
+            let name = quote(&object.name);
+            let sql = format!("ANALYZE sqlite_schema;\nDELETE FROM {name};\n");
+            return self.statement(sql.as_bytes());
+        }
+        self.sql(&object.sql)
+    }
+
+    /// Puts a virtual table into the schema as it is: making it would make its shadow tables.
+    fn virtual_table(&mut self, object: &Object) -> Result<(), Failure> {
+        let text = |text: &str| {
+            let mut out = Vec::new();
+            literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let name = text(&object.name);
+        let sql = format!(
+            "INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table',{name},{name},0,{});\n",
+            text(&object.sql)
+        );
+        self.statement(sql.as_bytes())
+    }
+
+    /// The rows of a table, and nothing of what is generated.
+    fn table(&mut self, object: &Object, rowid: bool) -> Result<(), Failure> {
+        let work = self.work;
+        let connection = work.connection()?;
+        let stored = Stored::of(connection, &object.name, rowid)
+            .map_err(|error| work.failure(&error, ""))?;
+        if stored.columns.is_empty() {
+            return Ok(());
+        }
+        let select = stored.select(&object.name);
+        let mut statement = work.own(&select)?;
+        let columns = if !stored.complete {
+            format!("({})", stored.columns.join(","))
+        } else {
+            String::new()
+        };
+        let start = format!("INSERT INTO {}{columns} VALUES(", quote(&object.name));
+        let width = stored.columns.len();
+        let mut line = Vec::new();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
+            line.clear();
+            line.extend_from_slice(start.as_bytes());
+            for index in 0..width {
+                if index > 0 {
+                    line.push(b',');
+                }
+                let value = row
+                    .get_ref(index)
+                    .map_err(|error| work.failure(&error, &select))?;
+                literal(&mut line, value);
+            }
+            line.extend_from_slice(b");\n");
+            self.statement(&line)?;
+            if self.full {
+                break;
+            }
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// A statement of the schema, however its text ends.
+    fn sql(&mut self, sql: &str) -> Result<(), Failure> {
+        // What follows a comment that no line break ends would be part of it.
+        let last = sql.rsplit('\n').next().unwrap_or_default();
+        let end = if last.contains("--") { "\n;\n" } else { ";\n" };
+        self.statement(format!("{sql}{end}").as_bytes())
+    }
+
+    fn statement(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        if self.full {
+            return Ok(());
+        }
+        let written: io::Result<()> = self.sink.write_all(sql);
+        written.map_err(|error| self.files.failure(&error))?;
+        self.full = !self.sink.row();
+        Ok(())
+    }
+}
+
+/// A dump that was written.
+struct Done {
+    sink: Sink,
+    full: bool,
+    objects: u64,
+    rows: u64,
+    notes: Vec<String>,
+}
+
+/// The objects that a pattern asks for, by their own name or their table's; with a virtual
+/// table its shadow tables.
+fn choose<'o>(all: &'o [Object], shadows: &[String], pattern: Option<&str>) -> Vec<&'o Object> {
+    let Some(pattern) = pattern.map(Pattern::new) else {
+        return all.iter().collect();
+    };
+    let virtuals: Vec<&Object> = all
+        .iter()
+        .filter(|object| object.is_virtual && pattern.matches(&object.name))
+        .collect();
+    let belongs = |object: &Object| {
+        shadows.contains(&object.name)
+            && virtuals.iter().any(|owner| {
+                object
+                    .name
+                    .get(..owner.name.len())
+                    .is_some_and(|start| start.eq_ignore_ascii_case(&owner.name))
+            })
+    };
+    all.iter()
+        .filter(|object| {
+            pattern.matches(&object.name) || pattern.matches(&object.table) || belongs(object)
+        })
+        .collect()
+}
+
+/// Whether a full-text index refers to the rows of a table by their rowids.
+pub fn needs_rowid(table: &Object, all: &[Object]) -> bool {
+    let name = table.name.to_lowercase();
+    all.iter()
+        .filter(|object| object.is_virtual)
+        .map(|object| object.sql.to_lowercase())
+        .any(|sql| sql.contains("content") && sql.contains(&name))
+}
+
+#[cfg(test)]
+mod tests;

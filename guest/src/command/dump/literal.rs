@@ -1,0 +1,107 @@
+//! Values as literals that every SQLite reads back to the bit.
+
+use std::fmt::Write as _;
+
+use rusqlite::types::ValueRef;
+
+/// Appends a value as an SQL literal.
+pub fn literal(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => out.extend_from_slice(b"NULL"),
+        ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        ValueRef::Real(number) => out.extend_from_slice(real(number).as_bytes()),
+        ValueRef::Text(bytes) => text(out, bytes),
+        ValueRef::Blob(bytes) => {
+            out.extend_from_slice(b"X'");
+            hex(out, bytes);
+            out.push(b'\'');
+        }
+    }
+}
+
+/// Text in quotes; as bytes if a program that reads lines would change it: the sqlite3 program
+/// ends it at a NUL and drops a carriage return before a line break.
+fn text(out: &mut Vec<u8>, bytes: &[u8]) {
+    if std::str::from_utf8(bytes).is_err() || bytes.iter().any(|byte| matches!(byte, 0 | b'\r')) {
+        out.extend_from_slice(b"CAST(X'");
+        hex(out, bytes);
+        out.extend_from_slice(b"' AS TEXT)");
+        return;
+    }
+    out.push(b'\'');
+    for part in bytes.split_inclusive(|&byte| byte == b'\'') {
+        out.extend_from_slice(part);
+        if part.ends_with(b"'") {
+            out.push(b'\'');
+        }
+    }
+    out.push(b'\'');
+}
+
+fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// The reals whose decimal form is read back by every version of SQLite as what they were.
+const PLAIN: std::ops::Range<f64> = 1e-280..1e280;
+
+/// A real. Far from 1, older versions of SQLite read decimals with an error in the last bits,
+/// so there it is a whole number times or over powers of two, which is exact everywhere.
+pub fn real(number: f64) -> String {
+    if number.is_infinite() {
+        return if number > 0.0 { "9e999" } else { "-9e999" }.into();
+    }
+    if number == 0.0 {
+        return if number.is_sign_negative() {
+            "-0.0"
+        } else {
+            "0.0"
+        }
+        .into();
+    }
+    if PLAIN.contains(&number.abs()) {
+        return decimal(number);
+    }
+    let bits = number.abs().to_bits();
+    let (exponent, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
+    let (mut mantissa, mut power) = if exponent == 0 {
+        (fraction, -1074_i64)
+    } else {
+        (fraction | 1 << 52, exponent as i64 - 1075)
+    };
+    let zeros = mantissa.trailing_zeros();
+    mantissa >>= zeros;
+    power += i64::from(zeros);
+    let sign = if number < 0.0 { "-" } else { "" };
+    let mut sql = format!("({sign}{mantissa}.0");
+    let operator = if power < 0 { '/' } else { '*' };
+    let mut left = power.unsigned_abs();
+    while left > 0 {
+        let step = left.min(52);
+        let _ = write!(sql, "{operator}{}.0", 1_u64 << step);
+        left -= step;
+    }
+    sql.push(')');
+    sql
+}
+
+/// Seventeen digits, or fewer where they say exactly the same number.
+fn decimal(number: f64) -> String {
+    let exact = format!("{number:.60e}");
+    let (figures, exponent) = exact.split_once('e').unwrap_or((&exact, "0"));
+    let figures = figures.trim_end_matches('0');
+    let short = figures.trim_start_matches('-').len() <= 18;
+    if short && (1e-5..1e15).contains(&number.abs()) {
+        return format!("{number:?}");
+    }
+    if short {
+        let figures = figures.trim_end_matches('.');
+        let point = if figures.contains('.') { "" } else { ".0" };
+        return format!("{figures}{point}e{exponent}");
+    }
+    format!("{number:.16e}")
+}

@@ -1,0 +1,80 @@
+//! The columns of a new table: names from a header, types from what the fields look like.
+
+use std::collections::HashSet;
+
+/// What all fields of a column can be stored as without losing anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// There were none that hold anything.
+    #[default]
+    Nothing,
+    /// Whole numbers of 64 bits, written as SQLite would write them.
+    Integer,
+    /// Those, and decimals of no more than 15 digits.
+    Real,
+    /// Anything else: with zeros or a plus in front, an exponent, too many digits.
+    Text,
+}
+
+impl Kind {
+    /// What one field could be.
+    pub fn of(field: &str) -> Self {
+        let digits = field.strip_prefix('-').unwrap_or(field);
+        let (whole, fraction) = match digits.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (digits, None),
+        };
+        let numeric = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let plain = numeric(whole) && (whole == "0" || !whole.starts_with('0'));
+        match fraction {
+            None if plain && field != "-0" && field.parse::<i64>().is_ok() => Self::Integer,
+            Some(fraction) if plain && numeric(fraction) && whole.len() + fraction.len() <= 15 => {
+                Self::Real
+            }
+            _ => Self::Text,
+        }
+    }
+
+    /// What has to hold both.
+    pub fn join(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    /// The declared type.
+    pub fn declared(self) -> &'static str {
+        match self {
+            Self::Integer => "INTEGER",
+            Self::Real => "REAL",
+            Self::Nothing | Self::Text => "TEXT",
+        }
+    }
+}
+
+/// Names for columns: those of the header, numbered where they are missing or repeat.
+pub fn names<'a>(header: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let wanted: Vec<String> = header
+        .enumerate()
+        .map(|(index, name)| {
+            // A NUL would end the SQL.
+            let name = name.unwrap_or_default().trim().replace('\0', "");
+            if name.is_empty() {
+                format!("column{}", index + 1)
+            } else {
+                name
+            }
+        })
+        .collect();
+    wanted
+        .into_iter()
+        .map(|name| {
+            let mut unique = name.clone();
+            let mut number = 1;
+            while !seen.insert(unique.to_ascii_lowercase()) {
+                number += 1;
+                unique = format!("{name}_{number}");
+            }
+            unique
+        })
+        .collect()
+}

@@ -1,0 +1,174 @@
+use std::io::BufReader;
+
+use super::columns::{Kind, names};
+use super::records::{Dialect, Problem, Record, Records};
+
+/// The records of a text, read in pieces of every size, which all have to agree.
+fn read_as(format: &str, text: &[u8]) -> Result<Vec<Vec<Option<String>>>, (u64, String)> {
+    let all = |piece: usize| {
+        let input = BufReader::with_capacity(piece, text);
+        let mut records = Records::new(input, Dialect::named(format), 1000);
+        let mut record = Record::default();
+        let mut rows = Vec::new();
+        loop {
+            match records.next(&mut record) {
+                Ok(true) => rows.push(
+                    (0..record.len())
+                        .map(|index| record.field(index).map(str::to_owned))
+                        .collect(),
+                ),
+                Ok(false) => return Ok(rows),
+                Err(Problem::Malformed { line, what }) => return Err((line, what)),
+                Err(Problem::Read(error)) => panic!("{error}"),
+            }
+        }
+    };
+    let whole = all(100_000);
+    for piece in [1, 2, 3, 7] {
+        assert_eq!(all(piece), whole, "in pieces of {piece}");
+    }
+    whole
+}
+
+fn read(text: &str) -> Vec<Vec<Option<String>>> {
+    read_as("csv", text.as_bytes()).unwrap()
+}
+
+fn row(fields: &[&str]) -> Vec<Option<String>> {
+    fields
+        .iter()
+        .map(|field| (*field != "-").then(|| (*field).to_owned()))
+        .collect()
+}
+
+#[test]
+fn fields_are_split_at_commas_and_records_at_line_breaks_of_either_kind() {
+    assert_eq!(
+        read("a,b\r\nc,d\ne,f"),
+        [row(&["a", "b"]), row(&["c", "d"]), row(&["e", "f"])]
+    );
+    assert_eq!(read("a\n").len(), 1);
+    assert_eq!(read("").len(), 0);
+    // A carriage return that no line break follows is data.
+    assert_eq!(read("a\rb,c\n"), [row(&["a\rb", "c"])]);
+}
+
+#[test]
+fn quotes_hold_separators_line_breaks_and_doubled_quotes() {
+    assert_eq!(
+        read("\"a,b\",\"c\r\nd\",\"e\"\"f\"\r\nx,\"\",\"y\"\r\n"),
+        [row(&["a,b", "c\r\nd", "e\"f"]), row(&["x", "", "y"])]
+    );
+    // A quote within a field that does not start with one is data.
+    assert_eq!(read("5\" disk,b\n"), [row(&["5\" disk", "b"])]);
+}
+
+#[test]
+fn an_empty_field_is_nothing_and_an_empty_string_is_in_quotes() {
+    assert_eq!(read("a,,\"\"\n"), [row(&["a", "-", ""])]);
+    assert_eq!(read(",\n"), [row(&["-", "-"])]);
+    assert_eq!(read("a,\"\""), [row(&["a", ""])]);
+    assert_eq!(read("\n\r\na\n"), [row(&["-"]), row(&["-"]), row(&["a"])]);
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_utf_16_is_told() {
+    assert_eq!(
+        read_as("csv", b"\xef\xbb\xbfa,b").unwrap(),
+        [row(&["a", "b"])]
+    );
+    let mut records = Records::new(&b"\xff\xfea\0"[..], Dialect::named("csv"), 1000);
+    let problem = records.next(&mut Record::default()).unwrap_err();
+    assert!(matches!(problem, Problem::Malformed { what, .. } if what.contains("UTF-16")));
+}
+
+#[test]
+fn the_other_dialects_have_separators_of_their_own() {
+    assert_eq!(
+        read_as("tsv", b"a,b\t\"c\td\"\n").unwrap(),
+        [row(&["a,b", "c\td"])]
+    );
+    assert_eq!(
+        read_as("ascii", b"a\x1f\"b\nc\x1ed\x1f\x1e").unwrap(),
+        [row(&["a", "\"b\nc"]), row(&["d", "-"])]
+    );
+}
+
+#[test]
+fn what_is_no_record_is_told_with_its_line() {
+    let wrong = |text: &[u8]| read_as("csv", text).unwrap_err();
+    let (line, what) = wrong(b"a,b\nc,\"d\n\ne");
+    assert_eq!(line, 2);
+    assert!(what.contains("never closed"), "{what}");
+    let (line, what) = wrong(b"a\nb\n\"c\"d\n");
+    assert_eq!(line, 3);
+    assert!(what.contains("doubled"), "{what}");
+    let (line, what) = wrong(b"a,b\nc,\xe9\n");
+    assert_eq!((line, what.as_str()), (2, "field 2 is not UTF-8"));
+    // Together they would be a character, each by itself is none.
+    let (_, what) = wrong(b"\xc3,\xa9\n");
+    assert_eq!(what, "field 1 is not UTF-8");
+    let (line, what) = wrong(format!("a\n\"{}\n", "x\n".repeat(600)).as_bytes());
+    assert_eq!(line, 2);
+    assert!(what.contains("not closed"), "{what}");
+}
+
+#[test]
+fn lines_are_counted_within_quotes_too() {
+    let mut records = Records::new(&b"\"a\nb\"\nc\n\nd"[..], Dialect::named("csv"), 1000);
+    let mut record = Record::default();
+    let mut lines = Vec::new();
+    while records.next(&mut record).unwrap() {
+        lines.push((record.line, record.is_blank()));
+    }
+    assert_eq!(lines, [(1, false), (3, false), (4, true), (5, false)]);
+}
+
+#[test]
+fn only_what_loses_nothing_is_a_number() {
+    for (field, kind) in [
+        ("0", Kind::Integer),
+        ("-12", Kind::Integer),
+        ("9223372036854775807", Kind::Integer),
+        ("1.50", Kind::Real),
+        ("-0.5", Kind::Real),
+        ("123456789012.345", Kind::Real),
+        ("007", Kind::Text),
+        ("9223372036854775808", Kind::Text),
+        ("12345678901234567890123", Kind::Text),
+        ("1234567890123.456", Kind::Text),
+        ("+1", Kind::Text),
+        ("1e5", Kind::Text),
+        ("-0", Kind::Text),
+        (".5", Kind::Text),
+        ("5.", Kind::Text),
+        ("00.5", Kind::Text),
+        (" 1", Kind::Text),
+        ("1,5", Kind::Text),
+        ("", Kind::Text),
+        ("-", Kind::Text),
+        ("٣", Kind::Text),
+        ("0x10", Kind::Text),
+        ("NaN", Kind::Text),
+    ] {
+        assert_eq!(Kind::of(field), kind, "{field}");
+    }
+    assert_eq!(Kind::Integer.join(Kind::Real), Kind::Real);
+    assert_eq!(Kind::Nothing.join(Kind::Nothing).declared(), "TEXT");
+}
+
+#[test]
+fn names_are_those_of_the_header_and_never_repeat() {
+    let header = [
+        Some(" id "),
+        Some("Name"),
+        Some("name"),
+        None,
+        Some(""),
+        Some("name_2"),
+    ];
+    assert_eq!(
+        names(header.into_iter()),
+        ["id", "Name", "name_2", "column4", "column5", "name_2_2"]
+    );
+}

@@ -1,0 +1,143 @@
+//! What a database consists of, in the order in which it can be made again.
+
+use rusqlite::Connection;
+
+use super::catalogue::{quote, text};
+
+/// One row of the schema table that has SQL.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// `table`, `index`, `view` or `trigger`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The table it belongs to.
+    pub table: String,
+    /// What made it.
+    pub sql: String,
+    /// Whether it is a table of a module's, without pages of its own.
+    pub is_virtual: bool,
+}
+
+impl Object {
+    /// Whether it is a table with rows of its own.
+    pub fn is_stored(&self) -> bool {
+        self.kind == "table" && !self.is_virtual
+    }
+
+    /// Whether it is the table of AUTOINCREMENT's last numbers.
+    pub fn is_sequence(&self) -> bool {
+        self.name.eq_ignore_ascii_case("sqlite_sequence")
+    }
+
+    /// Whether it is one of the tables that ANALYZE makes.
+    pub fn is_statistics(&self) -> bool {
+        self.name
+            .get(..11)
+            .is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"))
+    }
+}
+
+/// Every object: tables in the order in which they were made, the sequence behind them, then the rest.
+pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
+    let mut statement = connection.prepare(
+        "SELECT type, name, tbl_name, sql, coalesce(rootpage, 0) = 0 FROM main.sqlite_schema \
+         WHERE sql IS NOT NULL AND type IN ('table', 'index', 'view', 'trigger') \
+         ORDER BY type <> 'table', name = 'sqlite_sequence', rowid",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let kind = text(row, 0)?;
+        Ok(Object {
+            is_virtual: kind == "table" && row.get(4)?,
+            kind,
+            name: text(row, 1)?,
+            table: text(row, 2)?,
+            sql: text(row, 3)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// What has to be written to make the rows of a table again.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its columns that are not generated, quoted; the rowid first, if it is kept.
+    pub columns: Vec<String>,
+    /// The key that puts its rows in order, quoted, if it has an obvious one.
+    pub rowid: Option<&'static str>,
+    /// Whether `columns` is what the table has, no more and no less.
+    pub complete: bool,
+}
+
+impl Stored {
+    /// The columns of `table`. The rowid is among them if `keep` wants it, and there is
+    /// one that no column already is.
+    pub fn of(connection: &Connection, table: &str, keep: bool) -> rusqlite::Result<Self> {
+        let mut statement = connection
+            .prepare("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1, 'main')")?;
+        let rows = statement.query_map([table], |row| {
+            Ok((
+                text(row, 0)?,
+                text(row, 1)?,
+                row.get::<_, i64>(2)?,
+                row.get::<_, i64>(3)?,
+            ))
+        })?;
+        let all = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        let without: bool = connection.query_row(
+            "SELECT count(*) FROM pragma_table_list(?1) WHERE schema = 'main' AND wr",
+            [table],
+            |row| row.get::<_, i64>(0).map(|count| count > 0),
+        )?;
+        let keys: Vec<_> = all.iter().filter(|(_, _, pk, _)| *pk > 0).collect();
+        let aliased =
+            matches!(keys.as_slice(), [(_, kind, _, _)] if kind.eq_ignore_ascii_case("INTEGER"));
+        let rowid = ["rowid", "_rowid_", "oid"]
+            .into_iter()
+            .find(|name| {
+                !all.iter()
+                    .any(|(column, ..)| column.eq_ignore_ascii_case(name))
+            })
+            .filter(|_| !without);
+        let with_rowid = keep && !aliased && rowid.is_some();
+        let mut columns: Vec<String> = Vec::new();
+        columns.extend(rowid.filter(|_| with_rowid).map(str::to_owned));
+        columns.extend(
+            all.iter()
+                .filter(|(_, _, _, hidden)| *hidden == 0)
+                .map(|(name, ..)| quote(name)),
+        );
+        let complete = columns.len() == all.len() && !with_rowid;
+        Ok(Self {
+            columns,
+            rowid,
+            complete,
+        })
+    }
+
+    /// Reads them, in the order of the rowid.
+    pub fn select(&self, table: &str) -> String {
+        let order = self
+            .rowid
+            .map(|rowid| format!(" ORDER BY {rowid}"))
+            .unwrap_or_default();
+        format!(
+            "SELECT {} FROM main.{}{order}",
+            self.columns.join(","),
+            quote(table)
+        )
+    }
+
+    /// Writes one row of them.
+    pub fn insert(&self, table: &str) -> String {
+        let places: Vec<String> = (1..=self.columns.len())
+            .map(|at| format!("?{at}"))
+            .collect();
+        format!(
+            "INSERT INTO main.{}({}) VALUES({})",
+            quote(table),
+            self.columns.join(","),
+            places.join(",")
+        )
+    }
+}

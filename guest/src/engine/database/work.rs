@@ -1,0 +1,185 @@
+//! Statements of our own, and a client's among them, in one transaction: what the commands that
+//! read and make files work with.
+
+use rusqlite::{Connection, Statement};
+
+use super::Database;
+use crate::command::status::{Failure, Status};
+use crate::engine::authorizer::Mode;
+use crate::engine::connection::Access;
+use crate::engine::failure;
+use crate::engine::params::Params;
+use crate::engine::pulse::Pulse;
+
+/// A database in one transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    database: &'a Database,
+}
+
+impl Database {
+    /// Looks at the database in one read transaction, so that nothing changes meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What `look` says, and whatever SQLite or a budget refuses.
+    pub fn look<T>(
+        &mut self,
+        look: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.within(Access::Read, "BEGIN", look)
+    }
+
+    /// Changes the database in one transaction, all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::look`], and `readonly`; nothing was changed then.
+    pub fn change<T>(
+        &mut self,
+        change: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if self.settings.readonly {
+            return Err(failure::writes("write to the database", &self.settings));
+        }
+        self.within(Access::Write, "BEGIN IMMEDIATE", change)
+    }
+
+    /// Lets `replace` overwrite the whole database, outside of a transaction of ours. What the
+    /// connection knows of the old one is forgotten then.
+    ///
+    /// # Errors
+    ///
+    /// What `replace` says, `readonly`, and whatever SQLite or a budget refuses.
+    pub fn replace<T>(
+        &mut self,
+        replace: impl FnOnce(&mut Connection, &Pulse) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        if self.settings.readonly {
+            return Err(failure::writes("replace the database", &self.settings));
+        }
+        self.begin(Access::Write)?;
+        self.gate.enter(Mode::Trusted);
+        let result = match &mut self.link {
+            Some(link) => replace(&mut link.connection, &self.pulse),
+            None => Err(rusqlite::Error::InvalidQuery),
+        };
+        let result = result.map_err(|error| self.failure(&error, "", 0));
+        let result = self.end(result);
+        // What is in memory natively would be lost with its connection.
+        if self.file.is_some() {
+            self.link = None;
+        }
+        result
+    }
+
+    fn within<T>(
+        &mut self,
+        access: Access,
+        begin: &str,
+        work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.begin(access)?;
+        // The transaction of a shell stays what it is; this is one within it.
+        let (begin, commit, undo) = if self.in_transaction() {
+            (
+                "SAVEPOINT sqlarium_work",
+                "RELEASE sqlarium_work",
+                "ROLLBACK TO sqlarium_work; RELEASE sqlarium_work",
+            )
+        } else {
+            (begin, "COMMIT", "ROLLBACK")
+        };
+        let result = self
+            .trusted(begin)
+            .and_then(|()| work(Work { database: self }))
+            .and_then(|done| self.trusted(commit).map(|()| done));
+        if result.is_err() && self.keeps && self.in_transaction() {
+            self.pulse.mute(true);
+            // What cannot be undone alone is undone with the whole when the connection closes.
+            if self.trusted(undo).is_err() {
+                self.link = None;
+            }
+            self.pulse.mute(false);
+        }
+        self.end(result)
+    }
+}
+
+impl<'a> Work<'a> {
+    /// The connection, for looks at the schema and statements of our own.
+    ///
+    /// # Errors
+    ///
+    /// None that should happen.
+    pub fn connection(&self) -> Result<&'a Connection, Failure> {
+        self.database.gate.enter(Mode::Inspect);
+        self.database.connection()
+    }
+
+    /// Prepares a statement of our own that reads.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn own(&self, sql: &str) -> Result<Statement<'a>, Failure> {
+        self.connection()?
+            .prepare(sql)
+            .map_err(|error| self.failure(&error, sql))
+    }
+
+    /// Prepares a client's statement that reads, its values bound.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::query`].
+    pub fn read(&self, sql: &str, params: &Params) -> Result<Statement<'a>, Failure> {
+        let (mut statement, mode) = self.database.prepare(sql, Mode::Read)?;
+        if mode == Mode::Read && !statement.readonly() {
+            return Err(self.database.would_write(sql));
+        }
+        params.bind(&mut statement)?;
+        self.database.gate.run(Mode::Read);
+        Ok(statement)
+    }
+
+    /// Prepares a statement that writes, under the rules for a client's: it may set off triggers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::exec`].
+    pub fn write(&self, sql: &str) -> Result<Statement<'a>, Failure> {
+        let (statement, _) = self.database.prepare(sql, Mode::Write)?;
+        self.database.gate.run(Mode::Write);
+        Ok(statement)
+    }
+
+    /// What the database is called in answers.
+    pub fn title(&self) -> &'a str {
+        &self.database.title
+    }
+
+    /// The pulse of the running call.
+    pub fn pulse(&self) -> &'a Pulse {
+        &self.database.pulse
+    }
+
+    /// The failure for an error of SQLite's on `sql`.
+    pub fn failure(&self, error: &rusqlite::Error, sql: &str) -> Failure {
+        self.database.failure(error, sql, 0)
+    }
+
+    /// The failure for a call that is to stop, if it is.
+    pub fn tick(&self) -> Result<(), Failure> {
+        if self.database.pulse.tick() {
+            return Err(halted(self.pulse()));
+        }
+        Ok(())
+    }
+}
+
+/// The failure for work that was told to stop.
+pub fn halted(pulse: &Pulse) -> Failure {
+    failure::stopped(&pulse.verdict())
+        .unwrap_or_else(|| Failure::new(Status::Interrupted, "The work was interrupted."))
+}

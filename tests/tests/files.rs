@@ -1,0 +1,30 @@
+//! The commands that read and make files: `import export dump backup restore migrate create`.
+//!
+//! - [`confinement`]: what may be named, for an agent and for a person.
+//! - [`records`]: rows in and out, as CSV and the like.
+//! - [`copies`]: whole databases, as SQL and page by page.
+//! - [`ends`]: budgets and kills in the middle; nothing half-written, and flat memory.
+
+#[path = "files/confinement.rs"]
+mod confinement;
+#[path = "files/copies.rs"]
+mod copies;
+#[path = "files/ends.rs"]
+mod ends;
+#[path = "files/records.rs"]
+mod records;
+
+use std::path::Path;
+
+use sqlarium_tests::{Folder, Server};
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of UTF-8")
+}
+
+/// A server of `database`, its root the folder.
+fn rooted(folder: &Folder, database: &Path, more: &[&str]) -> Server {
+    let root = folder.path("");
+    let arguments = ["--db", text(database), "--root", text(&root)];
+    Server::ready(arguments.iter().chain(more))
+}
