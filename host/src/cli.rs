@@ -85,6 +85,9 @@ struct ServerOptions {
     /// Hold the client to the letter of the protocol
     #[arg(long)]
     strict: bool,
+    /// Record what a session writes, so that the tools history and undo can take it back
+    #[arg(long)]
+    undo: bool,
     /// The tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     tools: String,
@@ -185,6 +188,7 @@ fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
     let storage = Storage::new(
         Grants {
             database: in_memory(),
+            record: None,
             root: None,
         },
         0,
@@ -425,13 +429,21 @@ fn vessel(
         directory,
         readonly: options.readonly,
     });
+    let grants = Grants {
+        database,
+        record: settings.undo_record.clone(),
+        root: root.clone(),
+    };
     let what = match &root {
         Some(root) => format!("cannot open {title} below {}", root.directory.display()),
         None => format!("cannot open {title}"),
     };
-    let storage = Storage::new(Grants { database, root }, budgets.disk).context(what)?;
+    let storage = Storage::new(grants, budgets.disk).context(what)?;
     Ok(Vessel::new(sandbox, settings, budgets, storage))
 }
+
+/// What the sandbox calls the record of `--undo`; no file below a root can be called that.
+const RECORD: &str = "//undo";
 
 /// The name of a database that is no file.
 const MEMORY: &str = ":memory:";
@@ -489,7 +501,7 @@ fn settings(
         strict: server.is_some_and(|server| server.strict),
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
         notes: String::new(),
-        undo_record: None,
+        undo_record: server.filter(|server| server.undo).map(|_| RECORD.into()),
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,

@@ -7,7 +7,8 @@ use super::output::Output;
 use super::status::Failure;
 use super::{
     Context, about, analyze, batch, capabilities, checkpoint, create, databases, ddl, describe,
-    exec, explain, index_text, indexes, integrity, query, search, stats, tables,
+    exec, explain, index_text, indexes, integrity, query, search, stats, tables, undo,
+    vector_search,
 };
 
 /// What a command does to data.
@@ -31,6 +32,8 @@ pub enum Group {
     Sql,
     /// What is in the database.
     Schema,
+    /// What the session has written; served with `--undo` only.
+    Undo,
     /// Full-text search.
     Search,
     /// Databases as files.
@@ -49,6 +52,7 @@ impl Group {
         match self {
             Self::Sql => "Read and write",
             Self::Schema => "Schema",
+            Self::Undo => "Undo",
             Self::Search => "Search",
             Self::Files => "Files",
             Self::Maintenance => "Maintenance",
@@ -110,6 +114,8 @@ pub static TABLE: &[Command] = &[
     query::COMMAND,
     exec::COMMAND,
     batch::COMMAND,
+    undo::HISTORY,
+    undo::UNDO,
     tables::COMMAND,
     describe::COMMAND,
     ddl::COMMAND,
@@ -118,6 +124,7 @@ pub static TABLE: &[Command] = &[
     explain::COMMAND,
     search::COMMAND,
     index_text::COMMAND,
+    vector_search::COMMAND,
     create::COMMAND,
     checkpoint::COMMAND,
     integrity::COMMAND,
@@ -154,6 +161,8 @@ mod tests {
                 "query",
                 "exec",
                 "batch",
+                "history",
+                "undo",
                 "tables",
                 "describe",
                 "schema",
@@ -162,6 +171,7 @@ mod tests {
                 "explain",
                 "search",
                 "index-text",
+                "vector-search",
                 "create",
                 "checkpoint",
                 "integrity-check",
@@ -221,6 +231,7 @@ mod tests {
             [
                 "exec",
                 "batch",
+                "undo",
                 "index-text",
                 "create",
                 "checkpoint",

@@ -5,8 +5,9 @@
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
+//! - [`vector`]: vectors in columns, and the functions and tables of sqlite-vec.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
-//! - [`track`]: what a transaction changes, for a dry run.
+//! - [`track`], [`history`]: what a transaction changes, for a dry run and to take it back.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
@@ -14,6 +15,7 @@ pub mod connection;
 pub mod database;
 pub mod failure;
 mod functions;
+pub mod history;
 pub mod lookup;
 pub mod params;
 pub mod plan;
@@ -23,6 +25,7 @@ pub mod statement;
 pub mod text;
 pub mod track;
 pub mod value;
+pub mod vector;
 pub mod vfs;
 
 use std::collections::HashMap;

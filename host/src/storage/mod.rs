@@ -143,14 +143,15 @@ impl Storage {
     /// `disk_bytes`. Fails if the root cannot be opened.
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let budget = Arc::new(Budget::new(disk_bytes));
-        let in_memory = match &grants.database {
+        let served = match &grants.database {
             Served::Memory { name } => Some(name.clone()),
             Served::File { .. } => None,
         };
+        let in_memory: Vec<String> = served.into_iter().chain(grants.record.clone()).collect();
         Ok(Self {
             shared: Arc::new(Shared {
                 names: Names::new(grants)?,
-                memory: memory::Files::new(in_memory.as_deref(), budget.clone()),
+                memory: memory::Files::new(&in_memory, budget.clone()),
                 disk: disk::Common::new(budget.clone()),
                 budget,
                 open: AtomicUsize::new(0),

@@ -56,6 +56,8 @@ pub struct Root {
 pub struct Grants {
     /// The served database.
     pub database: Served,
+    /// One more database in the host's memory, for the sandbox's own record, by its name.
+    pub record: Option<String>,
     /// Other files, if any.
     pub root: Option<Root>,
 }
@@ -106,6 +108,7 @@ enum Home {
 /// The names and what they lead to.
 pub struct Names {
     home: Home,
+    record: Option<String>,
     root: Option<OpenRoot>,
 }
 
@@ -126,6 +129,7 @@ impl Names {
         };
         Ok(Self {
             home,
+            record: grants.record,
             root: grants.root.map(OpenRoot::new).transpose()?,
         })
     }
@@ -134,6 +138,11 @@ impl Names {
     pub fn resolve(&self, name: &str) -> Result<(Place, Kind)> {
         if name.len() > NAME_BYTES || name.contains('\0') {
             return Err(ErrorCode::Denied);
+        }
+        if let Some(record) = &self.record
+            && let Some((_, kind)) = beside(record, name)
+        {
+            return Ok((Place::Memory(name.to_owned()), kind));
         }
         match &self.home {
             Home::Memory(home) => {

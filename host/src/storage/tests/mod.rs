@@ -53,6 +53,7 @@ fn serving(directory: &Path, readonly: bool, disk_bytes: u64) -> Storage {
     Storage::new(
         Grants {
             database,
+            record: None,
             root: None,
         },
         disk_bytes,
@@ -69,7 +70,12 @@ fn with_root(root: &Path, readonly: bool, disk_bytes: u64) -> Storage {
         directory: root.to_owned(),
         readonly,
     });
-    Storage::new(Grants { database, root }, disk_bytes).unwrap()
+    let grants = Grants {
+        database,
+        record: None,
+        root,
+    };
+    Storage::new(grants, disk_bytes).unwrap()
 }
 
 fn folder() -> tempfile::TempDir {
