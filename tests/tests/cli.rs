@@ -13,7 +13,8 @@ const SHOP: &str = "
     INSERT INTO items VALUES (1, 'lamp', 49.0), (2, 'pen', NULL), (9007199254740993, '', 1e999);
     CREATE INDEX by_name ON items (name);
     CREATE VIRTUAL TABLE notes USING fts5(body);
-    INSERT INTO notes VALUES ('a well-read book'), ('read it again');";
+    INSERT INTO notes VALUES ('a well-read book'), ('read it again');
+    CREATE TABLE vectors (v); INSERT INTO vectors VALUES ('[1, 2]'), (x'0000803f00000040'), (NULL);";
 
 /// Commands that are there for people alone.
 const FOR_PEOPLE: [&str; 5] = ["mcp", "shell", "demo", "config", "completions"];
@@ -56,6 +57,21 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
             "exec",
             vec!["UPDATE items SET price = 2 WHERE id = 2"],
             json!({ "sql": "UPDATE items SET price = 2 WHERE id = 2" }),
+        ),
+        (
+            "exec",
+            vec!["UPDATE items SET price = 2", "--dry-run"],
+            json!({ "sql": "UPDATE items SET price = 2", "dry_run": true }),
+        ),
+        (
+            "batch",
+            vec!["DELETE FROM items; CREATE TABLE u (a)", "--dry-run"],
+            json!({ "sql": "DELETE FROM items; CREATE TABLE u (a)", "dry_run": true }),
+        ),
+        (
+            "vector-search",
+            vec!["vectors", "v", "[0.5, 1]", "--measure", "l2"],
+            json!({ "table": "vectors", "column": "v", "vector": [0.5, 1], "measure": "l2" }),
         ),
         (
             "batch",
@@ -186,7 +202,7 @@ fn a_command_gives_a_person_what_it_gives_an_agent() {
 
 #[test]
 fn every_tool_is_a_command_and_every_command_is_a_tool() {
-    let mut server = Server::ready([""; 0]);
+    let mut server = Server::ready(["--undo"]);
     let list = server.ask("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().expect("tools");
     let name = |tool: &Value| {

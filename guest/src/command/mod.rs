@@ -16,7 +16,7 @@ mod dump;
 mod exec;
 mod explain;
 mod export;
-mod fts;
+pub mod fts;
 mod import;
 mod index_text;
 mod indexes;
@@ -38,6 +38,8 @@ pub mod status;
 pub mod table;
 mod tables;
 pub mod toolset;
+mod undo;
+mod vector_search;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -90,6 +92,7 @@ pub struct Answer {
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
     let started = Instant::now();
+    context.engine.pulse().name(command.name);
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
     let result = Arguments::check(command, given, &context.settings)
@@ -143,7 +146,12 @@ pub fn catalog(settings: &Settings) -> Vec<Entry> {
 /// # Errors
 /// A sentence that says why not.
 pub fn check(settings: &Settings) -> Result<(), String> {
-    Toolset::parse(&settings.tools)?;
+    Toolset::served(settings)?;
+    if settings.readonly && settings.record.is_some() {
+        return Err(
+            "--undo records writes, and --readonly refuses them all: give one of the two.".into(),
+        );
+    }
     Notes::read(&settings.notes)?;
     let limits = &settings.limits;
     if limits.rows > limits.max_rows {

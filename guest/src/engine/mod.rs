@@ -7,8 +7,9 @@
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
 //! - [`keyword`], [`complete`]: the words that are no names; where a statement ends.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
+//! - [`vector`]: vectors in columns, and the functions and tables of sqlite-vec.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
-//! - [`track`]: what a transaction changes, for a dry run.
+//! - [`track`], [`history`]: what a transaction changes, for a dry run and to take it back.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
@@ -18,6 +19,7 @@ pub mod database;
 pub mod draft;
 pub mod failure;
 mod functions;
+pub mod history;
 pub mod keyword;
 pub mod lookup;
 pub mod params;
@@ -28,6 +30,7 @@ pub mod statement;
 pub mod text;
 pub mod track;
 pub mod value;
+pub mod vector;
 pub mod vfs;
 
 use std::collections::HashMap;

@@ -47,7 +47,7 @@ pub struct Served {
 impl Served {
     /// The tools that the owner chose. Opens no database.
     pub fn new(settings: Settings, host: &'static dyn Host) -> Self {
-        let tools = Toolset::parse(&settings.tools).ok();
+        let tools = Toolset::served(&settings).ok();
         let engine = Engine::new(&settings, host);
         Self {
             context: Context {

@@ -127,6 +127,7 @@ fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
     let storage = Storage::new(
         Grants {
             database: in_memory(),
+            record: None,
             files: Vec::new(),
             root: None,
         },
@@ -253,6 +254,7 @@ fn vessel(
     let storage = Storage::new(
         Grants {
             database,
+            record: settings.undo_record.clone(),
             files,
             root,
         },
@@ -262,6 +264,9 @@ fn vessel(
     let vessel = Vessel::new(sandbox, settings, budgets, storage.clone());
     Ok((vessel, storage))
 }
+
+/// What the sandbox calls the record of `--undo`; no file below a root can be called that.
+const RECORD: &str = "//undo";
 
 /// The name of a database that is no file.
 const MEMORY: &str = ":memory:";
@@ -326,7 +331,7 @@ fn settings(
         strict: server.is_some_and(|server| server.strict),
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
         notes: String::new(),
-        undo_record: None,
+        undo_record: server.filter(|server| server.undo).map(|_| RECORD.into()),
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,

@@ -63,6 +63,9 @@ pub struct ServerOptions {
     /// Hold the client to the letter of the protocol
     #[arg(long)]
     pub strict: bool,
+    /// Record what a session writes, so that the tools history and undo can take it back
+    #[arg(long)]
+    pub undo: bool,
     /// The tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     pub tools: String,

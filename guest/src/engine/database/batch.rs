@@ -22,10 +22,15 @@ impl Database {
                 ),
             ));
         }
+        let recorded = ending == Ending::Keep && self.is_recorded();
+        if recorded {
+            self.settle_doubt()?;
+        }
         self.trusted("BEGIN IMMEDIATE")?;
-        let mut tracked = match ending {
-            Ending::Keep => None,
-            Ending::DryRun => Some(self.track()?),
+        let mut tracked = if recorded || ending == Ending::DryRun {
+            Some(self.track(ending)?)
+        } else {
+            None
         };
         let mut output = Output {
             changes: Some(0),
@@ -54,7 +59,7 @@ impl Database {
         }
         let ended = match tracked {
             None => self.trusted("COMMIT"),
-            Some(tracked) => self.conclude(tracked, ending, &mut output),
+            Some(tracked) => self.conclude(tracked, ending, sql, &mut output),
         };
         ended.map_err(|failure| Failure {
             message: format!(
@@ -79,8 +84,8 @@ impl Database {
     ) -> Result<usize, Failure> {
         let mode = match &tracked {
             _ if explains(rest) => Mode::Explain,
-            Some(_) => Mode::Try,
-            None => Mode::Batch,
+            Some(tracked) if tracked.ending == Ending::DryRun => Mode::Try,
+            _ => Mode::Batch,
         };
         self.gate.enter(mode);
         let mut statement = statement::one(self.connection()?, rest, &self.gate, false)

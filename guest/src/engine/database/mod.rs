@@ -10,8 +10,10 @@
 //!
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 mod batch;
+mod recorded;
 mod run;
 pub mod shell;
 mod tracked;
@@ -26,6 +28,7 @@ pub use self::tracked::Ending;
 use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
 use super::failure::{self, Circumstances};
+use super::history::History;
 use super::lookup;
 use super::params::Params;
 use super::pulse::Pulse;
@@ -69,6 +72,8 @@ pub struct Database {
     inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
+    /// The record of what is written, once it is open.
+    history: OnceCell<History>,
 }
 
 /// An open connection.
@@ -112,6 +117,7 @@ impl Database {
             layers: Layers::ALL,
             inserted: Arc::default(),
             keeps: false,
+            history: OnceCell::new(),
         }
     }
 
@@ -170,9 +176,10 @@ impl Database {
             return self.query(sql, params, None);
         }
         self.begin(Access::Write)?;
-        let result = match ending {
-            Ending::Keep => self.write(sql, params),
-            Ending::DryRun => self.write_tracked(sql, params, ending),
+        let result = if ending == Ending::DryRun || self.is_recorded() && self.records(sql) {
+            self.write_tracked(sql, params, ending)
+        } else {
+            self.write(sql, params)
         };
         self.end(result)
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::Database;
+use super::{Database, recorded};
 use crate::command::catalogue::{Count, Counter, relations};
 use crate::command::output::Output;
 use crate::command::status::Failure;
@@ -25,10 +25,14 @@ pub enum Ending {
     DryRun,
 }
 
+/// Statements that take no part in a transaction.
+const OUTSIDE: [&str; 2] = ["VACUUM", "PRAGMA"];
+
 /// A transaction that is followed.
 pub(super) struct Tracked<'c> {
     tracker: Tracker<'c>,
     parts: Parts,
+    pub(super) ending: Ending,
 }
 
 impl Database {
@@ -40,12 +44,19 @@ impl Database {
         ending: Ending,
     ) -> Result<Output, Failure> {
         let word = text::first_word(sql).to_uppercase();
-        if matches!(word.as_str(), "VACUUM" | "PRAGMA") {
+        if OUTSIDE.contains(&word.as_str()) {
             return Err(failure::untried(&word));
         }
+        if ending == Ending::Keep {
+            self.settle_doubt()?;
+        }
         self.trusted("BEGIN IMMEDIATE")?;
-        let mut tracked = self.track()?;
-        let (mut statement, mode) = self.prepare(sql, Mode::Try)?;
+        let mut tracked = self.track(ending)?;
+        let wanted = match ending {
+            Ending::Keep => Mode::Write,
+            Ending::DryRun => Mode::Try,
+        };
+        let (mut statement, mode) = self.prepare(sql, wanted)?;
         params.bind(&mut statement)?;
         let seen = self.gate.seen();
         tracked.before(self, &seen, sql, 0)?;
@@ -63,20 +74,37 @@ impl Database {
             self.count(&mut output, sql, before)?;
         }
         tracked.after(self, &seen, sql, 0)?;
-        self.conclude(tracked, ending, &mut output)?;
+        self.conclude(tracked, ending, sql, &mut output)?;
         Ok(output)
     }
 
+    /// Whether a statement is one whose changes can be recorded, rather than one that cannot run in
+    /// a transaction or that only reads.
+    pub(super) fn records(&self, sql: &str) -> bool {
+        let word = text::first_word(sql).to_uppercase();
+        if OUTSIDE.contains(&word.as_str()) {
+            return false;
+        }
+        // What is wrong with it is said when it is run.
+        self.prepare(sql, Mode::Write)
+            .is_ok_and(|(statement, _)| !statement.readonly())
+    }
+
     /// Follows the transaction that has begun.
-    pub(super) fn track(&self) -> Result<Tracked<'_>, Failure> {
+    pub(super) fn track(&self, ending: Ending) -> Result<Tracked<'_>, Failure> {
         self.gate.enter(Mode::Trusted);
         let connection = self.connection()?;
         let mut parts = Parts::default();
         parts
             .look(connection)
-            .and_then(|()| Tracker::start(connection))
-            .map(|tracker| Tracked { tracker, parts })
-            .map_err(|error| self.failure(&error, "", 0))
+            .map_err(|error| self.failure(&error, "", 0))?;
+        let tracker =
+            Tracker::start(connection, self.room()).map_err(|error| self.failure(&error, "", 0))?;
+        Ok(Tracked {
+            tracker,
+            parts,
+            ending,
+        })
     }
 
     /// Ends a transaction that was followed.
@@ -84,17 +112,31 @@ impl Database {
         &self,
         tracked: Tracked<'_>,
         ending: Ending,
+        sql: &str,
         output: &mut Output,
     ) -> Result<(), Failure> {
         self.gate.enter(Mode::Trusted);
         let connection = self.connection()?;
-        let Tracked { tracker, mut parts } = tracked;
+        let Tracked {
+            tracker, mut parts, ..
+        } = tracked;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        let (steps, nameless) = tracker.finish().map_err(fail)?;
+        let mut too_much = None;
+        let (steps, nameless) = match tracker.finish() {
+            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
+                too_much = Some("the rows that it changed are too many for --memory".to_owned());
+                Default::default()
+            }
+            finished => finished.map_err(fail)?,
+        };
+        let beyond = self
+            .room()
+            .and_then(|room| recorded::beyond(&steps, nameless.iter().cloned(), room))
+            .or(too_much);
         parts.look(connection).map_err(fail)?;
         let summary = Summary::new(&steps, &parts).map_err(fail)?;
         match ending {
-            Ending::Keep => self.trusted("COMMIT"),
+            Ending::Keep => self.commit_recorded(sql, &steps, &summary, beyond, output),
             Ending::DryRun => {
                 // What holds at the commit alone would be refused there.
                 let broken = broken_references(connection).map_err(fail)?;
@@ -114,6 +156,11 @@ impl Database {
                     output.notes.push(format!(
                         "{table} has rows whose primary key is NULL; changes of such rows are not counted."
                     ));
+                }
+                if let Some(why) = beyond {
+                    output
+                        .notes
+                        .push(format!("It would be beyond undo: {why}."));
                 }
                 if broken {
                     output.notes.push(
@@ -139,7 +186,7 @@ impl Tracked<'_> {
         let mode = database.gate.enter(Mode::Trusted);
         let done = self
             .tracker
-            .before(seen)
+            .before(seen, &sql[start..])
             .map_err(|error| database.failure(&error, sql, start));
         database.gate.enter(mode);
         done
@@ -155,9 +202,16 @@ impl Tracked<'_> {
     ) -> Result<(), Failure> {
         database.gate.enter(Mode::Trusted);
         self.tracker
-            .after(seen)
+            .after(seen, &self.parts)
             .map_err(|error| database.failure(&error, sql, start))
     }
+}
+
+fn is_out_of_memory(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::OutOfMemory | rusqlite::ErrorCode::TooBig)
+    )
 }
 
 /// Whether a deferred foreign key is violated at the end of a transaction.

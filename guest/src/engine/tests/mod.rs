@@ -9,6 +9,7 @@ mod layers;
 mod reads;
 mod rows;
 mod tries;
+mod undoes;
 mod writes;
 
 use std::path::{Path, PathBuf};

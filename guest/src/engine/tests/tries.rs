@@ -31,6 +31,12 @@ fn a_dry_run_counts_rows_by_table_and_keeps_nothing() {
         "Dry run: nothing was kept.\nIt would change:\n  items: 2 rows updated\n"
     );
     assert_eq!(output.changes, None);
+    // Without a WHERE, SQLite has a quicker way to delete.
+    let output = try_exec(&mut engine, "DELETE FROM items").unwrap();
+    assert!(
+        told(&output).contains("items: 3 rows deleted"),
+        "{output:?}"
+    );
     let output = try_batch(
         &mut engine,
         "DELETE FROM items WHERE id = 1; INSERT INTO items(price) VALUES(1), (2); UPDATE items SET price = 9 WHERE id = 2",

@@ -3,31 +3,46 @@
 //! Rows are recorded by SQLite's session extension ([`session`]), which cannot follow a table
 //! through a change of the schema. So what each statement of the schema does is found by comparing
 //! the schema before and after it ([`schema`]), and the rows before it and behind it are recorded
-//! apart.
+//! apart. How to take a change of the schema back is decided when it is made ([`inverse`]), and the
+//! rows that go with it are saved before ([`saved`]).
 
+pub mod inverse;
+pub mod saved;
 pub mod schema;
 pub mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::authorizer::Seen;
+use super::text;
 use crate::command::catalogue::{quote, relations};
+use inverse::{Deed, Inverse};
+use saved::Saved;
 use schema::{Difference, Object, objects};
 use session::{Changeset, Counts, Recorder};
 
 /// One piece of what was done.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Step {
     /// Rows were changed.
-    Rows(Changeset),
+    Rows {
+        /// Which and how.
+        changes: Changeset,
+        /// The columns that their tables had then; empty if it is not to be taken back.
+        columns: Vec<(String, Vec<String>)>,
+    },
     /// The schema was changed.
     Schema {
         /// As it was.
         before: Vec<Object>,
         /// As it is.
         after: Vec<Object>,
+        /// How to take it back, or why that cannot be; none if it is not to be taken back.
+        inverse: Option<Result<Inverse, String>>,
+        /// The rows that it needs for that.
+        saved: Vec<Saved>,
     },
 }
 
@@ -39,44 +54,57 @@ pub struct Tracker<'c> {
     /// The schema before the statement of the schema that runs.
     before: Option<Vec<Object>>,
     steps: Vec<Step>,
+    /// How many bytes of rows may be saved, if all is to be taken back one day.
+    room: Option<u64>,
+    /// What was saved before the statement of the schema that runs.
+    saved: Vec<Saved>,
+    columns: Vec<(String, Vec<String>)>,
+    /// Why it cannot be taken back, if that is known before it runs.
+    beyond: Option<String>,
     /// Tables that have rows whose primary key is NULL, which are not recorded.
     nameless: BTreeSet<String>,
 }
 
 impl<'c> Tracker<'c> {
-    /// Starts to follow a transaction.
+    /// Starts to follow a transaction; with `room`, so that it can be taken back.
     ///
     /// # Errors
     ///
     /// SQLite's.
-    pub fn start(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub fn start(connection: &'c Connection, room: Option<u64>) -> rusqlite::Result<Self> {
+        // Before anything is prepared: SQLite leaves ways open then to delete all rows unseen.
+        let recorder = Recorder::start(connection, &BTreeSet::new())?;
         Ok(Self {
             connection,
-            recorder: None,
+            recorder: Some(recorder),
             before: None,
             steps: Vec::new(),
+            room,
+            saved: Vec::new(),
+            columns: Vec::new(),
+            beyond: None,
             nameless: BTreeSet::new(),
         })
     }
 
-    /// Before a statement runs that was `seen` while it was prepared.
+    /// Before a statement runs that was `seen` while it was prepared; `sql` starts with it.
     ///
     /// # Errors
     ///
     /// SQLite's.
-    pub fn before(&mut self, seen: &Seen) -> rusqlite::Result<()> {
+    pub fn before(&mut self, seen: &Seen, sql: &str) -> rusqlite::Result<()> {
         if seen.ddl {
             self.settle()?;
             self.before = Some(objects(self.connection)?);
+            if let Some(room) = self.room {
+                self.save(seen, sql, room)?;
+            }
             // The foreign keys that lead to a dropped table act on other tables.
             if !seen.drops.is_empty() {
                 self.recorder = Some(Recorder::start(self.connection, &seen.drops)?);
             }
         } else {
             self.look_for_nameless(&seen.tables)?;
-            if self.recorder.is_none() {
-                self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
-            }
         }
         Ok(())
     }
@@ -86,13 +114,28 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn after(&mut self, seen: &Seen) -> rusqlite::Result<()> {
+    pub fn after(&mut self, seen: &Seen, parts: &Parts) -> rusqlite::Result<()> {
         match self.before.take() {
             Some(before) => {
                 self.settle()?;
+                self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
                 let after = objects(self.connection)?;
                 if before != after {
-                    self.steps.push(Step::Schema { before, after });
+                    let saved = std::mem::take(&mut self.saved);
+                    let inverse = match (self.room, self.beyond.take()) {
+                        (None, _) => None,
+                        (Some(_), Some(why)) => Some(Err(why)),
+                        (Some(_), None) => {
+                            let change = Difference::new(&before, &after);
+                            Some(self.inverse(&change, seen, &saved, parts)?)
+                        }
+                    };
+                    self.steps.push(Step::Schema {
+                        before,
+                        after,
+                        inverse,
+                        saved,
+                    });
                 }
             }
             None => self.look_for_nameless(&seen.tables)?,
@@ -115,10 +158,73 @@ impl<'c> Tracker<'c> {
         if let Some(recorder) = self.recorder.take() {
             let changes = recorder.changes()?;
             if !changes.is_empty() {
-                self.steps.push(Step::Rows(changes));
+                let mut columns = Vec::new();
+                if self.room.is_some() {
+                    for table in changes.counts()?.into_keys() {
+                        let names = inverse::columns(self.connection, &table)?;
+                        columns.push((table, names));
+                    }
+                }
+                self.steps.push(Step::Rows { changes, columns });
             }
         }
         Ok(())
+    }
+
+    /// Saves what taking a statement of the schema back will need.
+    fn save(&mut self, seen: &Seen, sql: &str, room: u64) -> rusqlite::Result<()> {
+        self.saved.clear();
+        self.columns.clear();
+        self.beyond = None;
+        for table in &seen.alters {
+            let names = inverse::columns(self.connection, table)?;
+            self.columns.push((table.clone(), names));
+        }
+        // What is saved in vain does no harm, so the text may say whether a column is dropped.
+        let drops_column = text::words(sql).any(|word| word == "drop");
+        let altered = seen.alters.iter().filter(|_| drops_column);
+        for table in seen.drops.iter().chain(altered) {
+            let kind: Option<String> = self
+                .connection
+                .query_row(
+                    "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?1",
+                    [table],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            if kind.as_deref() != Some("table") {
+                continue;
+            }
+            match Saved::new(self.connection, table, room)? {
+                Some(saved) => self.saved.push(saved),
+                None => {
+                    self.beyond = Some(format!(
+                        "the rows of {table} take more than the {room} bytes that are kept of one write"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inverse(
+        &self,
+        change: &Difference,
+        seen: &Seen,
+        saved: &[Saved],
+        parts: &Parts,
+    ) -> rusqlite::Result<Result<Inverse, String>> {
+        let saved: Vec<String> = saved.iter().map(|saved| saved.table.clone()).collect();
+        let deed = Deed {
+            drops: &seen.drops,
+            alters: &seen.alters,
+            columns: &self.columns,
+            saved: &saved,
+        };
+        // Those that the statement made are parts, too.
+        let mut parts = parts.clone();
+        parts.look(self.connection)?;
+        Inverse::new(self.connection, change, &deed, &parts)
     }
 
     /// A primary key may be NULL, unless it is that of a STRICT or WITHOUT ROWID table or the
@@ -179,7 +285,7 @@ impl Summary {
         let mut ends: Option<(&[Object], &[Object])> = None;
         for step in steps {
             match step {
-                Step::Rows(changes) => {
+                Step::Rows { changes, .. } => {
                     for (table, counts) in changes.counts()? {
                         if let Some(owner) = parts.owner(&table) {
                             summary.virtuals.insert(owner.to_owned());
@@ -191,7 +297,7 @@ impl Summary {
                         }
                     }
                 }
-                Step::Schema { before, after } => {
+                Step::Schema { before, after, .. } => {
                     let first = ends.map_or(before.as_slice(), |(first, _)| first);
                     ends = Some((first, after));
                 }

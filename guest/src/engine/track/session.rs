@@ -29,8 +29,29 @@ pub struct Counts {
 }
 
 /// Changed rows, as they were and as they are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changeset(pub Vec<u8>);
+#[derive(Debug)]
+pub struct Changeset {
+    bytes: Bytes,
+}
+
+/// Where the bytes of a changeset are: large ones are not copied from SQLite's memory to ours.
+#[derive(Debug)]
+enum Bytes {
+    Ours(Vec<u8>),
+    Theirs { start: *mut c_void, length: usize },
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        if let Self::Theirs { start, .. } = self {
+            // SAFETY: SQLite allocated it and left it to us; nothing points there any more.
+            #[expect(unsafe_code, reason = "SQLite's C interface")]
+            unsafe {
+                ffi::sqlite3_free(*start);
+            }
+        }
+    }
+}
 
 /// Why a changeset was not taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,20 +132,16 @@ impl<'c> Recorder<'c> {
         #[expect(unsafe_code, reason = "SQLite's C interface")]
         let rc =
             unsafe { ffi::sqlite3session_changeset(self.session, &raw mut length, &raw mut bytes) };
-        let copy = if bytes.is_null() {
-            Vec::new()
+        let bytes = if bytes.is_null() {
+            Bytes::Ours(Vec::new())
         } else {
-            let length = usize::try_from(length).unwrap_or_default();
-            // SAFETY: SQLite allocated `length` bytes there, which are ours to free, once.
-            #[expect(unsafe_code, reason = "SQLite's C interface")]
-            unsafe {
-                let copy = std::slice::from_raw_parts(bytes.cast::<u8>(), length).to_vec();
-                ffi::sqlite3_free(bytes);
-                copy
+            Bytes::Theirs {
+                start: bytes,
+                length: usize::try_from(length).unwrap_or_default(),
             }
         };
         check(rc)?;
-        Ok(Changeset(copy))
+        Ok(Changeset { bytes })
     }
 }
 
@@ -138,10 +155,32 @@ impl Drop for Recorder<'_> {
     }
 }
 
+impl From<Vec<u8>> for Changeset {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes: Bytes::Ours(bytes),
+        }
+    }
+}
+
 impl Changeset {
+    /// Its bytes, in SQLite's own form.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Ours(bytes) => bytes,
+            Bytes::Theirs { start, length } => {
+                // SAFETY: SQLite allocated and filled so many bytes there, which are freed with `self`.
+                #[expect(unsafe_code, reason = "SQLite's C interface")]
+                unsafe {
+                    std::slice::from_raw_parts(start.cast::<u8>(), *length)
+                }
+            }
+        }
+    }
+
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes().is_empty()
     }
 
     /// How many rows of each table were changed.
@@ -152,14 +191,14 @@ impl Changeset {
     pub fn counts(&self) -> rusqlite::Result<BTreeMap<String, Counts>> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         let mut iterator = ptr::null_mut();
-        let length = length(&self.0)?;
+        let length = length(&self.bytes())?;
         // SAFETY: the bytes outlive the iterator, which is finalised below and only reads them.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
         check(unsafe {
             ffi::sqlite3changeset_start(
                 &raw mut iterator,
                 length,
-                self.0.as_ptr().cast_mut().cast(),
+                self.bytes().as_ptr().cast_mut().cast(),
             )
         })?;
         loop {
@@ -213,7 +252,7 @@ impl Changeset {
         flags: c_int,
     ) -> rusqlite::Result<Result<(), Conflict>> {
         let mut conflict: Option<Conflict> = None;
-        let length = length(&self.0)?;
+        let length = length(&self.bytes())?;
         // SAFETY: the connection is open; the bytes and `conflict` outlive the call, which only
         // reads the bytes and hands `conflict` to `on_conflict` alone.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
@@ -221,7 +260,7 @@ impl Changeset {
             ffi::sqlite3changeset_apply_v2(
                 connection.handle(),
                 length,
-                self.0.as_ptr().cast_mut().cast(),
+                self.bytes().as_ptr().cast_mut().cast(),
                 None,
                 Some(on_conflict),
                 (&raw mut conflict).cast(),
@@ -231,8 +270,8 @@ impl Changeset {
             )
         };
         match conflict {
-            Some(conflict) if rc == ffi::SQLITE_ABORT => Ok(Err(conflict)),
-            _ => check(rc).map(Ok),
+            Some(conflict) => Ok(Err(conflict)),
+            None => check(rc).map(Ok),
         }
     }
 }
