@@ -329,6 +329,7 @@ fn the_record_is_a_file_in_memory_that_no_root_reaches() {
         database: Served::Memory {
             name: "memory".into(),
         },
+        files: Vec::new(),
         record: record.map(Into::into),
         root: Some(Root {
             directory: folder.path().into(),
