@@ -3,18 +3,21 @@
 use std::cell::RefCell;
 
 use self::bindings::exports::sqlarium::sandbox::{
-    command as command_export, demo as demo_export, server,
+    command as command_export, demo as demo_export, server, shell as shell_export,
 };
-use self::bindings::sqlarium::sandbox::{mailbox, types};
+use self::bindings::sqlarium::sandbox::{console, mailbox, types};
 use crate::command::{
     self, Context,
     arguments::{Arguments, Shape},
 };
 use crate::demo;
 use crate::engine::Engine;
-use crate::host::{Host, Verdict};
+use crate::host::{Host, Stream, Verdict};
+use crate::notes::Notes;
 use crate::protocol::{Overheard, Session};
 use crate::settings::{Limits, Settings};
+use crate::shell::console::Streams;
+use crate::shell::{Next, Shell, complete};
 use crate::storage::{Storage, wit::Imported};
 
 /// `wit/` as Rust.
@@ -52,6 +55,13 @@ impl Host for Mailbox {
     fn waiting(&self, index: u32) -> Option<Vec<u8>> {
         mailbox::waiting(index)
     }
+    fn print(&self, stream: Stream, bytes: &[u8]) -> bool {
+        let stream = match stream {
+            Stream::Output => console::Stream::Output,
+            Stream::Errors => console::Stream::Errors,
+        };
+        console::print(stream, bytes)
+    }
     fn fuel(&self) -> u64 {
         mailbox::fuel()
     }
@@ -71,6 +81,8 @@ impl From<types::Settings> for Settings {
             root: settings.root,
             strict: settings.strict,
             tools: settings.tools,
+            notes: settings.notes,
+            record: settings.undo_record,
             limits: Limits {
                 request_bytes: limits.request_bytes,
                 reply_bytes: limits.reply_bytes,
@@ -81,6 +93,7 @@ impl From<types::Settings> for Settings {
                 memory_bytes: limits.memory_bytes,
                 disk_bytes: limits.disk_bytes,
                 busy_ms: limits.busy_ms,
+                fuel: limits.fuel,
             },
         }
     }
@@ -90,7 +103,12 @@ impl server::Guest for Component {
     type Session = Client;
 
     fn check(settings: types::Settings) -> Result<(), String> {
-        command::check(&settings.into())
+        let settings = settings.into();
+        command::check(&settings)?;
+        for warning in command::warnings(&settings, &MAILBOX) {
+            eprintln!("sqlarium: {warning}");
+        }
+        Ok(())
     }
 }
 
@@ -145,6 +163,9 @@ impl command_export::Guest for Component {
         let Ok(arguments) = serde_json::from_str(&arguments) else {
             return Err(refuse("The arguments are no JSON object.".into()));
         };
+        if let Err(sentence) = Notes::read(&settings.notes) {
+            return Err(refuse(sentence));
+        }
         // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
         let usage = Arguments::check(command, &arguments, &settings).is_err();
         let engine = Engine::new(&settings, &MAILBOX);
@@ -152,17 +173,86 @@ impl command_export::Guest for Component {
             settings,
             engine,
             host: &MAILBOX,
+            outlet: None,
+            person: true,
         };
         context.engine.pulse().begin(None);
         let answer = command::invoke(command, &arguments, &mut context);
         context.engine.pulse().end();
         match answer.failure {
-            None => Ok(answer.text),
+            None if !answer.failed => Ok(answer.text),
+            // The answer itself tells what failed.
+            None => Err(command_export::Failure {
+                json: true,
+                text: answer.text,
+                usage,
+            }),
             Some(_) => Err(command_export::Failure {
                 json: answer.object.is_some(),
                 text: answer.text,
                 usage,
             }),
+        }
+    }
+}
+
+/// A person's shell behind the resource.
+struct Terminal(RefCell<(Shell, Context)>);
+
+impl shell_export::Guest for Component {
+    type Session = Terminal;
+}
+
+impl shell_export::GuestSession for Terminal {
+    fn new(settings: types::Settings, interactive: bool, kept: String) -> Self {
+        let settings = Settings::from(settings);
+        let context = Context {
+            engine: Engine::new(&settings, &MAILBOX),
+            settings,
+            host: &MAILBOX,
+            outlet: None,
+            person: true,
+        };
+        let shell = Shell::resume(interactive, &kept, &mut Streams::new(&MAILBOX));
+        Self(RefCell::new((shell, context)))
+    }
+
+    fn feed(&self, line: Vec<u8>) -> shell_export::Next {
+        let (shell, context) = &mut *self.0.borrow_mut();
+        context.engine.pulse().begin(None);
+        let line = String::from_utf8_lossy(&line);
+        let next = shell.feed(&line, context, &mut Streams::new(&MAILBOX));
+        context.engine.pulse().end();
+        MAILBOX.keep(&shell.kept(context));
+        match next {
+            Next::Ready => shell_export::Next::Ready,
+            Next::More => shell_export::Next::More,
+            Next::Quit(code) => shell_export::Next::Quit(code),
+        }
+    }
+
+    fn forget(&self) {
+        self.0.borrow_mut().0.forget();
+    }
+
+    fn finish(&self) -> u8 {
+        let (shell, context) = &mut *self.0.borrow_mut();
+        context.engine.pulse().begin(None);
+        let code = shell.finish(context, &mut Streams::new(&MAILBOX));
+        shell.close(context);
+        context.engine.pulse().end();
+        code
+    }
+
+    fn complete(&self, text: String, place: u32) -> shell_export::Completion {
+        let (shell, context) = &mut *self.0.borrow_mut();
+        context.engine.pulse().begin(None);
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let found = complete::complete(shell, &text, place, context);
+        context.engine.pulse().end();
+        shell_export::Completion {
+            start: u32::try_from(found.start).unwrap_or_default(),
+            candidates: found.candidates,
         }
     }
 }
@@ -209,6 +299,10 @@ impl demo_export::Guest for Component {
                 line: scene.line,
             })
             .collect()
+    }
+
+    fn notes() -> String {
+        demo::NOTES.into()
     }
 
     fn tell(line: String) -> String {

@@ -15,26 +15,39 @@ const SQL_LINES: usize = 30;
 /// Lists are wrapped at this many characters.
 const WIDTH: usize = 76;
 
-/// The shop's tables, with notes on columns that stay in the schema.
+/// The owner's notes on the shop.
+pub const NOTES: &str = "\
+[tables.orders]
+note = 'One row for each product that a customer has ordered.'
+[tables.orders.columns]
+quantity = 'in pieces'
+ordered = 'a date, YYYY-MM-DD'
+status = 'shipped orders are paid; returned ones do not count as revenue'
+[tables.products.columns]
+price = 'in cents, tax included'
+stock = 'pieces on the shelf'
+";
+
+/// The shop's tables.
 pub const TABLES: &str = "\
 CREATE TABLE customers (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   city TEXT NOT NULL,
-  joined TEXT NOT NULL              -- a date, YYYY-MM-DD
+  joined TEXT NOT NULL
 );
 CREATE TABLE products (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
-  price INTEGER NOT NULL CHECK (price > 0),   -- in cents, tax included
-  stock INTEGER NOT NULL CHECK (stock >= 0)   -- pieces on the shelf
+  price INTEGER NOT NULL CHECK (price > 0),
+  stock INTEGER NOT NULL CHECK (stock >= 0)
 );
 CREATE TABLE orders (
   id INTEGER PRIMARY KEY,
   customer_id INTEGER NOT NULL REFERENCES customers(id),
   product_id INTEGER NOT NULL REFERENCES products(id),
   quantity INTEGER NOT NULL CHECK (quantity > 0),
-  ordered TEXT NOT NULL,            -- a date, YYYY-MM-DD
+  ordered TEXT NOT NULL,
   status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'paid', 'shipped', 'returned'))
 );
 CREATE INDEX orders_by_customer ON orders (customer_id);";
@@ -148,7 +161,7 @@ pub fn scenes() -> Vec<Scene> {
     play.sql("... then the rows, all of them or none.", "batch", ROWS);
     play.call("What is in there?", "tables", json!({}));
     play.call(
-        "What is an order?",
+        "What is an order? The owner's notes say what its columns mean.",
         "describe",
         json!({ "table": "orders" }),
     );
@@ -427,6 +440,13 @@ mod tests {
     }
 
     #[test]
+    fn the_notes_are_on_columns_that_are_there() {
+        let notes = crate::notes::Notes::read(NOTES).expect("notes");
+        let astray = crate::command::astray(&shop(), &notes).expect("the schema");
+        assert_eq!(astray, Vec::<String>::new());
+    }
+
+    #[test]
     fn the_best_customers_add_up() {
         let shop = shop();
         let mut best = shop.prepare(REVENUE).expect("the query");
@@ -485,7 +505,7 @@ mod tests {
         );
         let tables = tell(&scenes()[3].line);
         assert!(
-            tables.contains("-- in cents, tax included") && tables.ends_with("(customer_id);"),
+            tables.contains("price INTEGER NOT NULL") && tables.ends_with("(customer_id);"),
             "{tables}"
         );
     }

@@ -13,6 +13,15 @@ pub enum Verdict {
     Stop(String),
 }
 
+/// Where a person reads what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
+}
+
 /// The host's side of a running call. Shared and stateless from the guest's view.
 pub trait Host: Sync {
     /// Asks whether to go on; waits up to `wait_ms` milliseconds while the answer is yes.
@@ -25,6 +34,10 @@ pub trait Host: Sync {
     fn keep(&self, state: &str);
     /// The `index`-th line that waits for its turn, oldest first.
     fn waiting(&self, index: u32) -> Option<Vec<u8>>;
+    /// Prints bytes for a person as they are; whether anyone reads them.
+    fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
+        false
+    }
     /// The fuel that the current call has used so far; 0 where it is not metered.
     fn fuel(&self) -> u64;
     /// The files; none by default.

@@ -4,8 +4,10 @@
 //! - [`command`]: the command table, the only list of what can be asked.
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`render`]: results as text or as JSON.
+//! - [`shell`]: the shell, for a person and for `run`.
 //! - [`demo`]: a sample shop, and a conversation with it to show.
 //! - [`files`]: plain files, as streams.
+//! - [`notes`]: what the owner wrote about tables and columns.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -17,9 +19,11 @@ pub mod demo;
 pub mod engine;
 pub mod files;
 pub mod host;
+pub mod notes;
 pub mod protocol;
 pub mod render;
 pub mod settings;
+pub mod shell;
 pub mod storage;
 
 #[cfg(target_family = "wasm")]

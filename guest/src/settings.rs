@@ -21,6 +21,8 @@ pub struct Limits {
     pub disk_bytes: u64,
     /// How long a locked database is waited for, in milliseconds.
     pub busy_ms: u32,
+    /// The work of one call, in the host's units; only to be told.
+    pub fuel: u64,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             memory_bytes: 256 << 20,
             disk_bytes: 1 << 30,
             busy_ms: 5_000,
+            fuel: 2_000_000_000_000,
         }
     }
 }
@@ -56,6 +59,10 @@ pub struct Settings {
     pub strict: bool,
     /// Which tools are served: `all`, `core`, `select`, or names separated by commas.
     pub tools: String,
+    /// The text of the owner's notes; see [`crate::notes`].
+    pub notes: String,
+    /// The name of the file in the host's memory that records what a session writes, if it is to be recorded.
+    pub record: Option<String>,
     /// The budgets.
     pub limits: Limits,
 }
@@ -70,6 +77,8 @@ impl Default for Settings {
             root: false,
             strict: false,
             tools: "all".into(),
+            notes: String::new(),
+            record: None,
             limits: Limits::default(),
         }
     }

@@ -42,9 +42,12 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
     )?;
 
     let output = cargo
-        .arg("build")
+        .arg("rustc")
         .args(std.options())
         .args(["--quiet", "--package", "sqlarium-guest", "--lib"])
+        // Alone: beside a Rust library cargo does not optimise across crates, and what nobody calls
+        // stays in, the library's file system among it.
+        .args(["--crate-type", "cdylib"])
         .args(["--profile", PROFILE])
         .stdin(Stdio::null())
         // A build script's standard output is cargo's to read.

@@ -6,12 +6,21 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::sandbox::instance::{Outcome, Vessel};
+use crate::terminal::{CAPTION, print, print_styled};
 
 /// The time budget of a call in the demonstration, short so that its refusal is soon seen.
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints what an agent sends and what it gets.
 pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
+    let notes = done(vessel.run(
+        |_, _| {},
+        async |live, _, _| {
+            let (bindings, store) = live.exports();
+            bindings.sqlarium_sandbox_demo().call_notes(store).await
+        },
+    ))?;
+    vessel.settings().notes = notes;
     let scenes = done(vessel.run(
         |_, _| {},
         async |live, _, _| {
@@ -20,14 +29,14 @@ pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
         },
     ))?;
     for scene in scenes {
-        println!("# {}\n", scene.caption);
-        println!("{}\n", tell(vessel, &scene.line)?);
+        print_styled(format_args!("{CAPTION}# {}{CAPTION:#}\n\n", scene.caption))?;
+        print(format_args!("{}\n\n", tell(vessel, &scene.line)?))?;
         let reply = match vessel.handle(scene.line.as_bytes(), |_, _| {}) {
             Outcome::Done(reply) => reply,
             Outcome::Cut { last_words, .. } => last_words,
         };
         if let Some(reply) = reply {
-            println!("{}\n", tell(vessel, &reply)?);
+            print(format_args!("{}\n\n", tell(vessel, &reply)?))?;
         }
     }
     Ok(ExitCode::SUCCESS)

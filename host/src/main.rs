@@ -4,11 +4,12 @@
 //! neither the protocol nor SQL. Both live in the component that it runs.
 //!
 //! - [`cli`]: flags and subcommands.
+//! - [`shell`]: a person's shell, at a terminal or on a pipe.
 //! - [`serve`], [`stdio`]: one client on standard input and output.
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
 //! - [`budgets`]: what the owner allows, and the sentences that say so.
-//! - [`demo`], [`clients`]: for people.
+//! - [`demo`], [`clients`], [`terminal`]: for people.
 
 mod budgets;
 mod cli;
@@ -16,8 +17,10 @@ mod clients;
 mod demo;
 mod sandbox;
 mod serve;
+mod shell;
 mod stdio;
 mod storage;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
     match cli::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sqlarium: {error:#}");
+            terminal::complain(format_args!("{error:#}"));
             ExitCode::FAILURE
         }
     }

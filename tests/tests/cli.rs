@@ -13,10 +13,11 @@ const SHOP: &str = "
     INSERT INTO items VALUES (1, 'lamp', 49.0), (2, 'pen', NULL), (9007199254740993, '', 1e999);
     CREATE INDEX by_name ON items (name);
     CREATE VIRTUAL TABLE notes USING fts5(body);
-    INSERT INTO notes VALUES ('a well-read book'), ('read it again');";
+    INSERT INTO notes VALUES ('a well-read book'), ('read it again');
+    CREATE TABLE vectors (v); INSERT INTO vectors VALUES ('[1, 2]'), (x'0000803f00000040'), (NULL);";
 
 /// Commands that are there for people alone.
-const FOR_PEOPLE: [&str; 3] = ["mcp", "demo", "config"];
+const FOR_PEOPLE: [&str; 5] = ["mcp", "shell", "demo", "config", "completions"];
 
 /// One command, its arguments on the command line after FILE, and the same as JSON.
 fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
@@ -58,9 +59,29 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
             json!({ "sql": "UPDATE items SET price = 2 WHERE id = 2" }),
         ),
         (
+            "exec",
+            vec!["UPDATE items SET price = 2", "--dry-run"],
+            json!({ "sql": "UPDATE items SET price = 2", "dry_run": true }),
+        ),
+        (
+            "batch",
+            vec!["DELETE FROM items; CREATE TABLE u (a)", "--dry-run"],
+            json!({ "sql": "DELETE FROM items; CREATE TABLE u (a)", "dry_run": true }),
+        ),
+        (
+            "vector-search",
+            vec!["vectors", "v", "[0.5, 1]", "--measure", "l2"],
+            json!({ "table": "vectors", "column": "v", "vector": [0.5, 1], "measure": "l2" }),
+        ),
+        (
             "batch",
             vec!["CREATE TABLE u (a); DROP TABLE u;"],
             json!({ "sql": "CREATE TABLE u (a); DROP TABLE u;" }),
+        ),
+        (
+            "run",
+            vec![".mode json\nSELECT id, name FROM items;\n.tables"],
+            json!({ "input": ".mode json\nSELECT id, name FROM items;\n.tables" }),
         ),
         ("tables", vec![], json!({})),
         ("tables", vec!["none%"], json!({ "pattern": "none%" })),
@@ -197,7 +218,7 @@ fn a_command_gives_a_person_what_it_gives_an_agent() {
 
 #[test]
 fn every_tool_is_a_command_and_every_command_is_a_tool() {
-    let mut server = Server::ready([""; 0]);
+    let mut server = Server::ready(["--undo"]);
     let list = server.ask("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().expect("tools");
     let name = |tool: &Value| {
@@ -332,6 +353,53 @@ fn exit_codes_tell_a_refusal_from_wrong_usage() {
 }
 
 #[test]
+fn a_terminal_sees_colour_unless_no_color_is_set() {
+    let on_a_terminal = |arguments: &str, no_color: &str| {
+        let line = format!("'{}' {arguments}", sqlarium_tests::binary().display());
+        let mut script = std::process::Command::new("script");
+        script
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "xterm")
+            .env("NO_COLOR", no_color)
+            .stdin(Stdio::null());
+        sqlarium_tests::finish(&mut script).stdout
+    };
+    for arguments in [
+        "--help",
+        "frobnicate",
+        "query missing.db 'SELECT 1'",
+        "demo",
+    ] {
+        let plain = on_a_terminal(arguments, "1");
+        assert!(
+            plain.contains("sqlarium") || plain.contains("agent"),
+            "{plain}"
+        );
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        let coloured = on_a_terminal(arguments, "");
+        assert!(coloured.contains("\x1b["), "{coloured:?}");
+    }
+}
+
+#[test]
+fn completions_know_every_command_and_flag() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(["completions", shell]);
+        assert_eq!(script.code, Some(0), "{}", script.stderr);
+        for word in ["mcp", "query", "index-text", "integrity-check", "readonly"] {
+            assert!(script.stdout.contains(word), "{word} is not for {shell}");
+        }
+    }
+    let bash = run(["completions", "bash"]).stdout;
+    let line = format!("{bash}\n_sqlarium sqlarium ver sqlarium; echo \"${{COMPREPLY[*]}}\"");
+    let completed = sqlarium_tests::finish(std::process::Command::new("bash").args([
+        "-c",
+        &format!("COMP_WORDS=(sqlarium ver) COMP_CWORD=1\n{line}"),
+    ]));
+    assert_eq!(completed.stdout, "version\n", "{}", completed.stderr);
+}
+
+#[test]
 fn output_is_plain_with_and_without_no_color() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
@@ -386,6 +454,12 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
     assert_eq!(stderr, "");
     assert_eq!(finished.status.code(), Some(0));
+
+    let demo = sqlarium_tests::finish(std::process::Command::new("sh").args([
+        "-c",
+        &format!("'{}' demo | head -n 1", sqlarium_tests::binary().display()),
+    ]));
+    assert_eq!((demo.code, demo.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

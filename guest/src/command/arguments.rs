@@ -86,6 +86,13 @@ pub const PARAMS: Argument = option(
     "Values for :name, as {\"name\": 5}; for ?1, ?2 an array [5]. A blob is {\"blob\": hex}.",
 );
 
+/// Whether to keep nothing of what is written.
+pub const DRY_RUN: Argument = option(
+    "dry_run",
+    Shape::Flag,
+    "Tell what would change, and keep nothing.",
+);
+
 /// A pattern for names.
 pub const PATTERN: Argument = positional(
     "pattern",

@@ -1,7 +1,8 @@
 //! `batch`: several statements in one transaction, all or nothing.
 
 use super::Context;
-use super::arguments::{Arguments, Shape, required};
+use super::arguments::{Arguments, DRY_RUN, Shape, required};
+use super::exec::ending;
 use super::output::Output;
 use super::status::Failure;
 use super::table::{Command, Group, WRITES};
@@ -14,7 +15,7 @@ pub const COMMAND: Command = Command {
     summary: "Run several statements, all or nothing",
     description: "Run several SQL statements, separated by semicolons, in one transaction: \
                   all of them or, at the first error, none. No BEGIN, COMMIT or params.",
-    arguments: &[required("sql", Shape::Text, "The statements.")],
+    arguments: &[required("sql", Shape::Text, "The statements."), DRY_RUN],
     database: true,
     effect: WRITES,
     core: true,
@@ -28,5 +29,8 @@ pub const COMMAND: Command = Command {
 /// What [`Database::batch`](crate::engine::database::Database::batch) refuses.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let sql = arguments.required_text("sql");
-    context.engine.database(arguments.db())?.batch(sql)
+    context
+        .engine
+        .database(arguments.db())?
+        .batch_to(sql, ending(arguments))
 }

@@ -229,6 +229,17 @@ const KNOWN: &[Capability] = &[
         "SELECT strict = 1 FROM pragma_table_list WHERE name = 't'",
     ),
     ask("uuid", "uuid()", "SELECT length(uuid()) = 36"),
+    make(
+        "vec0",
+        "vec0 tables of sqlite-vec",
+        "CREATE VIRTUAL TABLE v USING vec0(e float[2]); INSERT INTO v(rowid, e) VALUES(1, '[1, 0]'), (2, '[0, 1]')",
+        "SELECT rowid = 2 FROM v WHERE e MATCH '[0.1, 1]' AND k = 1",
+    ),
+    ask(
+        "vector_functions",
+        "vector functions of sqlite-vec",
+        "SELECT abs(vec_distance_cosine('[1, 0]', '[0, 1]') - 1.0) < 1e-6",
+    ),
     ask(
         "window_functions",
         "window functions",
@@ -413,6 +424,8 @@ mod tests {
             "window_functions",
             "foreign_keys",
             "strict",
+            "vec0",
+            "vector_functions",
         ] {
             assert!(there(name), "{name}");
         }
@@ -423,14 +436,13 @@ mod tests {
 
     #[test]
     fn the_answer_comes_from_the_engine() {
-        // The same question, of a connection that was not given the module.
+        // The same question, of a connection that was not given the module or the functions.
         let bare = Connection::open_in_memory().unwrap();
-        let series = KNOWN
-            .iter()
-            .find(|one| one.name == "generate_series")
-            .unwrap();
-        assert!(!answers(&bare, series));
-        assert!(answers(&connection(Mode::Trusted), series));
+        for name in ["generate_series", "vec0", "vector_functions"] {
+            let one = KNOWN.iter().find(|one| one.name == name).unwrap();
+            assert!(!answers(&bare, one), "{name}");
+            assert!(answers(&connection(Mode::Trusted), one), "{name}");
+        }
     }
 
     #[test]

@@ -10,11 +10,13 @@ use super::arguments::{Arguments, Shape, required};
 use super::catalogue::{Count, Counter, Relation, is_stop, quote, relations, rows, text};
 use super::indexes::{Index, indexes};
 use super::near::closest;
+use super::notes::beside;
 use super::output::Output;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::params::Params;
 use crate::engine::value::Value;
+use crate::notes::Note;
 use crate::render::cell::visible;
 
 /// `describe` in the command table.
@@ -38,12 +40,13 @@ const SAMPLE: u32 = 3;
 /// Runs `describe`.
 pub fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let name = arguments.required_text("table").to_owned();
+    let notes = context.engine.notes(arguments.db());
     context
         .engine
         .database(arguments.db())?
         .inspect(|connection| {
             find(connection, &name).and_then(|found| match found {
-                Ok(table) => Ok(Ok(page(connection, &table)?)),
+                Ok(table) => Ok(Ok(page(connection, &table, notes.table(&table.name))?)),
                 Err(failure) => Ok(Err(failure)),
             })
         })?
@@ -52,6 +55,7 @@ pub fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, 
 /// Runs `describe_table`: columns and types, and a few rows to see what they hold.
 pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let name = arguments.required_text("table").to_owned();
+    let notes = context.engine.notes(arguments.db());
     let database = context.engine.database(arguments.db())?;
     let (table, columns) = database.inspect(|connection| {
         Ok(match find(connection, &name)? {
@@ -66,15 +70,18 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
                 .into_iter()
                 .map(|column| vec![Value::Text(column.name), Value::Text(column.declared)])
                 .collect();
-            output.rows = Some(rows(
-                &[("column", "TEXT"), ("type", "TEXT")],
-                list,
-                u32::MAX,
-            ));
+            let mut list = rows(&[("column", "TEXT"), ("type", "TEXT")], list, u32::MAX);
+            annotate(&mut list, notes.table(&table.name));
+            output.rows = Some(list);
         }
         Err(why) => output
             .notes
             .push(format!("This {} does not work: {why}.", table.kind)),
+    }
+    let note = notes.table(&table.name).and_then(|note| note.note.clone());
+    let about = note.as_deref().map(about).unwrap_or_default();
+    if let Some(note) = note {
+        output.extra.insert("note".into(), note.into());
     }
     let sql = format!("SELECT * FROM {}", table.quoted());
     match database.query(&sql, &Params::default(), Some(SAMPLE)) {
@@ -89,20 +96,23 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
                 );
             } else {
                 output.text = Some(format!(
-                    "{}, {} sample rows:\n{}",
+                    "{about}{}, {} sample rows:\n{}",
                     table.shown(),
                     sample.rows.len(),
                     crate::render::text::sample(&sample, limits)
                 ));
             }
         }
-        Ok(_) => {}
+        Ok(_) => output.text = Some(about).filter(|about| !about.is_empty()),
         Err(failure) if failure.cancelled || failure.status == Status::Interrupted => {
             return Err(failure);
         }
-        Err(failure) => output
-            .notes
-            .push(format!("There are no sample rows: {failure}")),
+        Err(failure) => {
+            output.text = Some(about).filter(|about| !about.is_empty());
+            output
+                .notes
+                .push(format!("There are no sample rows: {failure}"));
+        }
     }
     Ok(output)
 }
@@ -222,7 +232,11 @@ fn reason(error: &rusqlite::Error) -> String {
 }
 
 /// All there is to say about a table or view.
-fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
+fn page(
+    connection: &Connection,
+    table: &Relation,
+    note: Option<&Note>,
+) -> rusqlite::Result<Output> {
     let columns = columns(connection, table)?;
     let sql = stored_sql(connection, table)?;
     let count = Counter::default().count(connection, table)?;
@@ -241,6 +255,8 @@ fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
         Count::Failed(why) => _ = write!(head, ", rows could not be counted: {why}"),
     }
     head.push('\n');
+    let said = note.and_then(|note| note.note.as_deref());
+    head.push_str(&said.map(about).unwrap_or_default());
     // The columns do not tell where rows come from, nor what a module was told.
     if let (true, Some(sql)) = (matches!(table.kind.as_str(), "view" | "virtual"), &sql) {
         _ = writeln!(head, "{};", sql.trim_end_matches(';'));
@@ -279,6 +295,9 @@ fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
             .collect(),
     );
     extra.insert("sql".into(), sql.into());
+    if let Some(said) = said {
+        extra.insert("note".into(), said.into());
+    }
 
     let mut output = Output {
         text: Some(head),
@@ -286,7 +305,11 @@ fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
         ..Output::default()
     };
     match columns {
-        Ok(columns) => output.rows = Some(list(columns)),
+        Ok(columns) => {
+            let mut list = list(columns);
+            annotate(&mut list, note);
+            output.rows = Some(list);
+        }
         Err(why) => {
             output
                 .notes
@@ -295,6 +318,18 @@ fn page(connection: &Connection, table: &Relation) -> rusqlite::Result<Output> {
         }
     }
     Ok(output)
+}
+
+/// The owner's note on a table, for the text form.
+fn about(note: &str) -> String {
+    format!("note: {}\n", visible(note))
+}
+
+/// Puts the owner's notes beside the columns.
+fn annotate(list: &mut super::output::Rows, note: Option<&Note>) {
+    if let Some(note) = note {
+        beside(list, |name| note.column(name));
+    }
 }
 
 fn list(columns: Vec<Column>) -> super::output::Rows {

@@ -1,11 +1,12 @@
 //! `exec`: one statement that may write.
 
 use super::Context;
-use super::arguments::{Arguments, PARAMS, Shape, required};
+use super::arguments::{Arguments, DRY_RUN, PARAMS, Shape, required};
 use super::output::Output;
 use super::query::params;
 use super::status::Failure;
 use super::table::{Command, Group, WRITES};
+use crate::engine::database::Ending;
 
 /// `exec` in the command table.
 pub const COMMAND: Command = Command {
@@ -17,7 +18,11 @@ pub const COMMAND: Command = Command {
                   DROP) and commit it. Answers with the number of changed rows, the last \
                   rowid, and the rows of RETURNING. Several statements: use batch. Refused: \
                   ATTACH, VACUUM INTO, extensions.",
-    arguments: &[required("sql", Shape::Text, "One statement."), PARAMS],
+    arguments: &[
+        required("sql", Shape::Text, "One statement."),
+        PARAMS,
+        DRY_RUN,
+    ],
     database: true,
     effect: WRITES,
     core: true,
@@ -32,5 +37,17 @@ pub const COMMAND: Command = Command {
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let params = params(arguments)?;
     let sql = arguments.required_text("sql");
-    context.engine.database(arguments.db())?.exec(sql, &params)
+    context
+        .engine
+        .database(arguments.db())?
+        .exec_to(sql, &params, ending(arguments))
+}
+
+/// What the call wants done in the end.
+pub(super) fn ending(arguments: &Arguments) -> Ending {
+    if arguments.flag(DRY_RUN.name) {
+        Ending::DryRun
+    } else {
+        Ending::Keep
+    }
 }

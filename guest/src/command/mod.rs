@@ -6,7 +6,7 @@ pub mod arguments;
 mod backup;
 mod batch;
 mod capabilities;
-mod catalogue;
+pub mod catalogue;
 mod checkpoint;
 mod create;
 mod databases;
@@ -16,39 +16,51 @@ mod dump;
 mod exec;
 mod explain;
 mod export;
-mod fts;
+pub mod fts;
 mod import;
 mod index_text;
 mod indexes;
 mod integrity;
 mod migrate;
 pub mod near;
+mod notes;
 mod objects;
 pub mod output;
 mod query;
+mod run;
 pub mod schema;
 mod search;
 pub mod select;
 mod sink;
-mod sql;
+pub mod sql;
 mod stats;
 pub mod status;
 pub mod table;
 mod tables;
 pub mod toolset;
+mod undo;
+mod vector_search;
 
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::notes::Notes;
 use crate::render::{self, Meter};
 use crate::settings::Settings;
 use arguments::{Argument, Arguments, OUTPUT, accepted};
+pub use notes::astray;
 use status::Failure;
 use table::{Command, TABLE};
 use toolset::Toolset;
+
+/// What takes the text of a command that is run by another.
+pub type Outlet = Rc<RefCell<dyn Write>>;
 
 /// What a command works with.
 pub struct Context {
@@ -58,6 +70,10 @@ pub struct Context {
     pub engine: Engine,
     /// The host's side of the call.
     pub host: &'static dyn Host,
+    /// Where `-` as a file to make goes, while a dot command of a shell runs another command.
+    pub outlet: Option<Outlet>,
+    /// Whether a person reads what is printed, rather than a client of the protocol.
+    pub person: bool,
 }
 
 /// What a call of a command gives back, rendered.
@@ -69,11 +85,14 @@ pub struct Answer {
     pub object: Option<Value>,
     /// Why it was refused, if it was.
     pub failure: Option<Failure>,
+    /// Whether it was done, but not all of it.
+    pub failed: bool,
 }
 
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
     let started = Instant::now();
+    context.engine.pulse().name(command.name);
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
     let result = Arguments::check(command, given, &context.settings)
@@ -97,6 +116,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     Answer {
         text,
         object,
+        failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
     }
 }
@@ -126,7 +146,13 @@ pub fn catalog(settings: &Settings) -> Vec<Entry> {
 /// # Errors
 /// A sentence that says why not.
 pub fn check(settings: &Settings) -> Result<(), String> {
-    Toolset::parse(&settings.tools)?;
+    Toolset::served(settings)?;
+    if settings.readonly && settings.record.is_some() {
+        return Err(
+            "--undo records writes, and --readonly refuses them all: give one of the two.".into(),
+        );
+    }
+    Notes::read(&settings.notes)?;
     let limits = &settings.limits;
     if limits.rows > limits.max_rows {
         return Err(format!(
@@ -148,6 +174,20 @@ pub fn check(settings: &Settings) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What is odd about settings that can be served, a sentence each: notes on what is not there.
+pub fn warnings(settings: &Settings, host: &'static dyn Host) -> Vec<String> {
+    let mut engine = Engine::new(settings, host);
+    let notes = engine.notes(None);
+    if notes.is_empty() {
+        return Vec::new();
+    }
+    engine
+        .database(None)
+        .and_then(|database| database.inspect(|connection| notes::astray(connection, &notes)))
+        // Whatever is wrong with the database is said when it is used.
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -39,6 +39,10 @@ pub struct Output {
     pub last_insert_rowid: Option<i64>,
     /// One-line remarks for the reader, such as what was left out and why.
     pub notes: Vec<String>,
+    /// Whether the answer was printed already, as it came.
+    pub printed: bool,
+    /// Whether part of what was asked for failed, which the text tells.
+    pub failed: bool,
     /// Members of the JSON form that belong to this command alone.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::Context;
 use super::arguments::{Argument, Arguments, Shape, option};
 use super::output::Output;
 use super::status::Failure;
+use super::{Context, Outlet};
 use crate::files::{Files, STREAM, Writer};
 
 /// The file to make.
@@ -23,6 +23,8 @@ pub enum Sink {
         /// Its name.
         name: String,
     },
+    /// To whoever runs the command.
+    Outlet(Outlet),
     /// Into the answer.
     Text {
         /// The text so far.
@@ -42,6 +44,7 @@ impl Sink {
     /// As for [`Files::write`].
     pub fn open(context: &Context, arguments: &Arguments) -> Result<Self, Failure> {
         match arguments.text(OUT.name) {
+            Some(STREAM) if let Some(outlet) = &context.outlet => Ok(Self::Outlet(outlet.clone())),
             Some(name) => Ok(Self::File {
                 writer: context
                     .engine
@@ -66,7 +69,7 @@ impl Sink {
     /// A row or a statement has been written. False if it did not fit, and is gone again.
     pub fn row(&mut self) -> bool {
         match self {
-            Self::File { .. } => true,
+            Self::File { .. } | Self::Outlet(_) => true,
             Self::Text {
                 bytes,
                 whole,
@@ -102,6 +105,10 @@ impl Sink {
                 });
                 Ok(true)
             }
+            Self::Outlet(_) => {
+                output.text = Some(String::new());
+                Ok(true)
+            }
             Self::Text {
                 mut bytes, budget, ..
             } => {
@@ -129,6 +136,7 @@ impl Write for Sink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::File { writer, .. } => writer.write(data),
+            Self::Outlet(outlet) => outlet.borrow_mut().write(data),
             Self::Text { bytes, .. } => bytes.write(data),
         }
     }

@@ -8,7 +8,7 @@ use super::status::Failure;
 use super::{
     Context, about, analyze, backup, batch, capabilities, checkpoint, create, databases, ddl,
     describe, dump, exec, explain, export, import, index_text, indexes, integrity, migrate, query,
-    search, stats, tables,
+    run, search, stats, tables, undo, vector_search,
 };
 
 /// What a command does to data.
@@ -32,6 +32,8 @@ pub enum Group {
     Sql,
     /// What is in the database.
     Schema,
+    /// What the session has written; served with `--undo` only.
+    Undo,
     /// Full-text search.
     Search,
     /// Databases as files.
@@ -50,6 +52,7 @@ impl Group {
         match self {
             Self::Sql => "Read and write",
             Self::Schema => "Schema",
+            Self::Undo => "Undo",
             Self::Search => "Search",
             Self::Files => "Files",
             Self::Maintenance => "Maintenance",
@@ -111,6 +114,9 @@ pub static TABLE: &[Command] = &[
     query::COMMAND,
     exec::COMMAND,
     batch::COMMAND,
+    run::COMMAND,
+    undo::HISTORY,
+    undo::UNDO,
     tables::COMMAND,
     describe::COMMAND,
     ddl::COMMAND,
@@ -119,6 +125,7 @@ pub static TABLE: &[Command] = &[
     explain::COMMAND,
     search::COMMAND,
     index_text::COMMAND,
+    vector_search::COMMAND,
     create::COMMAND,
     import::COMMAND,
     export::COMMAND,
@@ -161,6 +168,9 @@ mod tests {
                 "query",
                 "exec",
                 "batch",
+                "run",
+                "history",
+                "undo",
                 "tables",
                 "describe",
                 "schema",
@@ -169,6 +179,7 @@ mod tests {
                 "explain",
                 "search",
                 "index-text",
+                "vector-search",
                 "create",
                 "import",
                 "export",
@@ -234,6 +245,8 @@ mod tests {
             [
                 "exec",
                 "batch",
+                "run",
+                "undo",
                 "index-text",
                 "create",
                 "import",

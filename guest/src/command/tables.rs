@@ -6,6 +6,7 @@ use super::Context;
 use super::arguments::{Arguments, PATTERN};
 use super::catalogue::{Count, Counter, Pattern, Relation, relations, rows};
 use super::near::closest;
+use super::notes::{astray, beside};
 use super::output::Output;
 use super::status::Failure;
 use super::table::{Command, Effect, Group};
@@ -31,16 +32,24 @@ pub const COMMAND: Command = Command {
 pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.limits.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
+    let notes = context.engine.notes(arguments.db());
     context
         .engine
         .database(arguments.db())?
         .inspect(|connection| {
-            list(
+            let mut output = list(
                 connection,
                 pattern.as_deref(),
                 &mut Counter::default(),
                 most,
-            )
+            )?;
+            if let Some(rows) = &mut output.rows {
+                beside(rows, |name| notes.table(name)?.note.as_deref());
+            }
+            if pattern.is_none() {
+                output.notes.extend(astray(connection, &notes)?);
+            }
+            Ok(output)
         })
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Map, Value, json};
 
 use super::status::Status;
-use super::table::{TABLE, find, tool_name};
+use super::table::{Group, TABLE, find, tool_name};
 use super::{Answer, Context, catalog, check, invoke};
 use crate::command::select::SELECT;
 use crate::command::toolset::Toolset;
@@ -20,6 +20,8 @@ pub(super) fn context(settings: Settings) -> Context {
         settings,
         engine,
         host: &Alone,
+        outlet: None,
+        person: false,
     }
 }
 
@@ -111,7 +113,8 @@ const SHOP: &str = "
     INSERT INTO customers(name) VALUES('Ada'), ('Grace');
     INSERT INTO orders(customer, total) VALUES(1, 3.0), (1, 4.5), (2, 10.0);
     INSERT INTO notes VALUES('a red fox');
-    INSERT INTO places VALUES(1, 0, 5);";
+    INSERT INTO places VALUES(1, 0, 5);
+    CREATE TABLE vectors(v); INSERT INTO vectors VALUES('[1, 2]');";
 
 fn shop() -> Context {
     let mut context = context(Settings::default());
@@ -163,6 +166,11 @@ fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
             json!({}),
             "INSERT INTO \"customers\" VALUES(1,'Ada',NULL);",
         ),
+        (
+            "vector-search",
+            json!({"table": "vectors", "column": "v", "vector": [1, 2]}),
+            "distance",
+        ),
         ("checkpoint", json!({}), "journal mode is memory"),
         ("integrity-check", json!({}), "ok\n"),
         ("analyze", json!({}), "orders_customer"),
@@ -199,10 +207,12 @@ fn every_command_works_in_both_forms() {
 fn every_command_of_the_table_is_called_here_and_every_tool_is_a_command() {
     let called: HashSet<&str> = good_calls().iter().map(|(name, _, _)| *name).collect();
     for command in TABLE.iter().chain(&SELECT) {
-        // Making and reading files has tests of its own.
+        // Making and reading files has tests of its own, and so has undoing.
         let files = ["create", "import", "backup", "restore", "migrate"];
         assert!(
-            called.contains(command.name) || files.contains(&command.name),
+            called.contains(command.name)
+                || files.contains(&command.name)
+                || command.group == Group::Undo,
             "{}",
             command.name
         );
@@ -275,7 +285,8 @@ fn tables_folds_shadow_tables_and_counts_virtual_ones() {
          orders     table          3     3\n\
          places     virtual        3     1\n\
          spent      view           2  NULL\n\
-         (5 rows)\n\
+         vectors    table          1     1\n\
+         (6 rows)\n\
          8 shadow tables of virtual tables left out.\n"
     );
 }

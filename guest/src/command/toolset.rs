@@ -2,7 +2,8 @@
 
 use super::near::nearest;
 use super::select::SELECT;
-use super::table::{Command, TABLE, tool_name};
+use super::table::{Command, Group, TABLE, tool_name};
+use crate::settings::Settings;
 
 /// The commands that are served as tools; to a client there are no others.
 #[derive(Clone, Debug)]
@@ -55,6 +56,26 @@ impl Toolset {
             .map(|(c, _)| c)
             .collect();
         Ok(Self { commands })
+    }
+
+    /// What these settings serve: what the owner chose, and the commands of `--undo` only with it.
+    ///
+    /// # Errors
+    /// As for [`Toolset::parse`], and if a command is named that is not served.
+    pub fn served(settings: &Settings) -> Result<Self, String> {
+        let mut toolset = Self::parse(&settings.tools)?;
+        if settings.record.is_none() {
+            let named = settings.tools.split(',').map(str::trim);
+            for command in toolset.commands.iter().filter(|c| c.group == Group::Undo) {
+                if named.clone().any(|word| names(command, word)) {
+                    return Err(format!("--tools: {} needs --undo.", command.name));
+                }
+            }
+            toolset
+                .commands
+                .retain(|command| command.group != Group::Undo);
+        }
+        Ok(toolset)
     }
 
     /// The commands, in the order of the table.

@@ -5,7 +5,7 @@
 //! remembers what it refused, so that the refusal names its reason. It is one
 //! layer of several; see [`super::database`].
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -26,6 +26,12 @@ pub enum Mode {
     Write,
     /// The same, as one of several in a transaction of ours.
     Batch,
+    /// The same, in a transaction that will be rolled back.
+    Try,
+    /// A statement of a shell, which may write and control transactions.
+    Shell,
+    /// A statement of a shell that only reads; it may control transactions.
+    ShellRead,
     /// Prepared to be looked at, never run: everything but what takes effect at once.
     Explain,
     /// Our own look at the schema: writes may be prepared, as R-Tree does when
@@ -78,6 +84,12 @@ pub struct Seen {
     pub inserts: bool,
     /// CREATE, ALTER, DROP, REINDEX or ANALYZE.
     pub ddl: bool,
+    /// The tables that may be written to, by triggers too, the schema table aside.
+    pub tables: BTreeSet<String>,
+    /// The tables that are dropped.
+    pub drops: BTreeSet<String>,
+    /// The tables that are altered.
+    pub alters: BTreeSet<String>,
     /// The schema table, by DDL or by hand.
     pub schema: bool,
     /// A pragma without a value, which is all there is to the statement.
@@ -223,7 +235,7 @@ impl State {
             } => self.pragma(pragma_name, pragma_value),
             A::Transaction { .. } | A::Savepoint { .. } => {
                 // VACUUM and FTS3 open transactions of their own while they run.
-                if self.running {
+                if self.running || matches!(self.mode, Mode::Shell | Mode::ShellRead) {
                     Ok(())
                 } else {
                     Err((Rule::Transaction, "control a transaction".into(), None))
@@ -264,15 +276,20 @@ impl State {
     }
 
     fn writes(&self) -> bool {
-        matches!(self.mode, Mode::Write | Mode::Batch)
+        matches!(
+            self.mode,
+            Mode::Write | Mode::Batch | Mode::Try | Mode::Shell
+        )
     }
 
     fn change(&mut self, verb: &str, table: &str) -> Verdict {
         if is_schema(table) {
             self.seen.schema = true;
+        } else {
+            self.seen.tables.insert(table.to_owned());
         }
         match self.mode {
-            Mode::Read if !self.shadows.contains(&table.to_ascii_lowercase()) => {
+            Mode::Read | Mode::ShellRead if !self.shadows.contains(&table.to_ascii_lowercase()) => {
                 let what = if is_schema(table) {
                     "change the schema".to_owned()
                 } else {
@@ -285,16 +302,28 @@ impl State {
     }
 
     fn define(&mut self, action: &AuthAction<'_>) -> Verdict {
+        use AuthAction as A;
         self.seen.ddl = true;
+        match action {
+            A::DropTable { table_name } | A::DropVtable { table_name, .. } => {
+                self.seen.drops.insert((*table_name).to_owned());
+            }
+            A::AlterTable { table_name, .. } => {
+                self.seen.alters.insert((*table_name).to_owned());
+            }
+            _ => {}
+        }
         match self.mode {
-            Mode::Read | Mode::Inspect => Err((Rule::Writes, definition(action), None)),
+            Mode::Read | Mode::ShellRead | Mode::Inspect => {
+                Err((Rule::Writes, definition(action), None))
+            }
             _ => Ok(()),
         }
     }
 
     fn pragma(&mut self, name: &str, value: Option<&str>) -> Verdict {
         let reach = match self.mode {
-            Mode::Write => Reach::Write,
+            Mode::Write | Mode::Shell => Reach::Write,
             Mode::Batch => Reach::Transaction,
             // Many pragmas take effect while they are prepared, explained or not.
             _ => Reach::Read,

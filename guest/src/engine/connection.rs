@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::authorizer::{Gate, Mode};
 use super::functions;
 use super::pulse::{INSTRUCTIONS_PER_TICK, Pulse};
+use super::vector;
 #[cfg(test)]
 use super::vfs;
 use crate::settings::Limits;
@@ -68,6 +69,7 @@ pub fn open(
     set_configuration(&connection, access)?;
     rusqlite::vtab::series::load_module(&connection)?;
     functions::register(&connection)?;
+    vector::register(&connection)?;
     Ok(connection)
 }
 

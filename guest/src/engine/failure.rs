@@ -59,7 +59,7 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
             format!("VACUUM INTO would {what}, and no statement may create a file."),
         )
         .hint("sqlarium_backup makes a copy, and a plain VACUUM is allowed where writing is."),
-        Rule::Transaction if denial.mode == Mode::Batch => Failure::new(
+        Rule::Transaction if matches!(denial.mode, Mode::Batch | Mode::Try) => Failure::new(
             Status::Unsupported,
             "A batch is one transaction already, so it takes no BEGIN, COMMIT, ROLLBACK, SAVEPOINT or RELEASE.",
         )
@@ -73,6 +73,7 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
             Status::Unsupported,
             format!("This statement would {what}, which reaches outside of the database."),
         ),
+        Rule::Pragma(Refusal::Writes) if denial.mode == Mode::Try => untried(what),
         Rule::Pragma(refusal) => refused_pragma(what, refusal, settings),
         Rule::Unknown => Failure::new(
             Status::Unsupported,
@@ -97,6 +98,17 @@ pub fn writes(what: &str, settings: &Settings) -> Failure {
         )
         .hint("Use sqlarium_exec for one statement that writes, or sqlarium_batch for several.")
     }
+}
+
+/// The failure for a dry run of what no rollback undoes.
+pub fn untried(what: &str) -> Failure {
+    Failure::new(
+        Status::Unsupported,
+        format!(
+            "{what} cannot be tried with dry_run: it would not be rolled back. Nothing was changed."
+        ),
+    )
+    .hint("Leave it out, or run it without dry_run.")
 }
 
 /// The failure for a second statement.

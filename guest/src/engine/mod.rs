@@ -5,17 +5,21 @@
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
-//! - [`keyword`]: the words that are no names.
+//! - [`keyword`], [`complete`]: the words that are no names; where a statement ends.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
+//! - [`vector`]: vectors in columns, and the functions and tables of sqlite-vec.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
+//! - [`track`], [`history`]: what a transaction changes, for a dry run and to take it back.
 //! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
 
 pub mod authorizer;
+pub mod complete;
 pub mod connection;
 pub mod database;
 pub mod draft;
 pub mod failure;
 mod functions;
+pub mod history;
 pub mod keyword;
 pub mod lookup;
 pub mod params;
@@ -24,7 +28,9 @@ pub mod pragma;
 pub mod pulse;
 pub mod statement;
 pub mod text;
+pub mod track;
 pub mod value;
+pub mod vector;
 pub mod vfs;
 
 use std::collections::HashMap;
@@ -37,6 +43,7 @@ use pulse::Pulse;
 use crate::command::status::{Failure, Status};
 use crate::files::Files;
 use crate::host::Host;
+use crate::notes::Notes;
 use crate::settings::Settings;
 
 /// How many databases below the root stay open at once.
@@ -48,6 +55,7 @@ pub struct Engine {
     settings: Arc<Settings>,
     pulse: Arc<Pulse>,
     served: Database,
+    notes: Notes,
     others: HashMap<String, Database>,
 }
 
@@ -57,10 +65,13 @@ impl Engine {
         let settings = Arc::new(settings.clone());
         let pulse = Arc::new(Pulse::new(host));
         let served = Database::served(&settings, &pulse);
+        // Whether they can be read was said at the start.
+        let notes = Notes::read(&settings.notes).unwrap_or_default();
         Self {
             settings,
             pulse,
             served,
+            notes,
             others: HashMap::new(),
         }
     }
@@ -74,7 +85,7 @@ impl Engine {
         let Some(name) = db else {
             return Ok(&mut self.served);
         };
-        if name == self.settings.title || name == self.settings.database {
+        if self.serves(Some(name)) {
             return Ok(&mut self.served);
         }
         if !self.settings.root {
@@ -122,6 +133,20 @@ impl Engine {
     /// As for [`Files::write`].
     pub fn draft(&self, name: &str, replace: bool) -> Result<Draft, Failure> {
         Draft::new(name, replace, &self.settings, &self.pulse, self.files())
+    }
+
+    /// Whether `db` means the served database.
+    pub fn serves(&self, db: Option<&str>) -> bool {
+        db.is_none_or(|name| name == self.settings.title || name == self.settings.database)
+    }
+
+    /// The owner's notes on the database named by `db`; there are some on the served one only.
+    pub fn notes(&self, db: Option<&str>) -> Notes {
+        if self.serves(db) {
+            self.notes.clone()
+        } else {
+            Notes::default()
+        }
     }
 
     /// Another database, to be read from: a file below the root, or what a person's command names.

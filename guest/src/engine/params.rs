@@ -80,20 +80,41 @@ impl Params {
             Self::Named(values) => named(&names, values)?,
         };
         for (index, value) in values.into_iter().enumerate() {
-            statement
-                .raw_bind_parameter(index + 1, Bound(value))
-                .map_err(|error| {
-                    Failure::new(
-                        Status::TooBig,
-                        format!(
-                            "The value of parameter {} cannot be bound: {error}.",
-                            index + 1
-                        ),
-                    )
-                })?;
+            bind_one(statement, index + 1, value)?;
         }
         Ok(())
     }
+}
+
+/// Binds what `values` has by name to `statement`, as a shell does; what it has not stays NULL.
+///
+/// # Errors
+///
+/// `too_big`, for a value that exceeds SQLite's limit.
+pub fn bind_known(
+    statement: &mut Statement<'_>,
+    values: &[(String, Value)],
+) -> Result<(), Failure> {
+    for index in 1..=statement.parameter_count() {
+        let name = statement
+            .parameter_name(index)
+            .map_or_else(|| format!("?{index}"), str::to_owned);
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            bind_one(statement, index, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn bind_one(statement: &mut Statement<'_>, index: usize, value: &Value) -> Result<(), Failure> {
+    statement
+        .raw_bind_parameter(index, Bound(value))
+        .map_err(|error| {
+            Failure::new(
+                Status::TooBig,
+                format!("The value of parameter {index} cannot be bound: {error}."),
+            )
+        })
 }
 
 fn shape() -> Failure {

@@ -33,6 +33,7 @@ struct State {
     ceiling: Option<Work>,
     exhausted: bool,
     muted: bool,
+    command: &'static str,
 }
 
 /// An amount of work, in ticks and in the host's fuel.
@@ -56,6 +57,7 @@ impl Pulse {
                 ceiling: None,
                 exhausted: false,
                 muted: false,
+                command: "",
             }),
         }
     }
@@ -72,6 +74,16 @@ impl Pulse {
         state.told = Duration::ZERO;
         state.notify = notify;
         state.verdict = Verdict::Proceed;
+    }
+
+    /// Names the command that the call runs.
+    pub fn name(&self, command: &'static str) {
+        self.state().command = command;
+    }
+
+    /// The command that the call runs; empty if it was not named.
+    pub fn command(&self) -> &'static str {
+        self.state().command
     }
 
     /// The call has ended.

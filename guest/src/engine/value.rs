@@ -1,9 +1,10 @@
 //! A value, by storage class.
 
 use rusqlite::types::ValueRef;
+use serde::{Deserialize, Serialize};
 
 /// One of SQLite's five storage classes, and text that is not UTF-8 kept apart.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// NULL.
     Null,

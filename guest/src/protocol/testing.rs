@@ -152,6 +152,7 @@ impl Toolbox for Toys {
             text,
             object,
             failure: None,
+            failed: false,
         };
         match tool {
             "fail" => answer.failure = Some(Failure::new(Status::Syntax, "It fails.")),

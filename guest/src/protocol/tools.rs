@@ -47,13 +47,15 @@ pub struct Served {
 impl Served {
     /// The tools that the owner chose. Opens no database.
     pub fn new(settings: Settings, host: &'static dyn Host) -> Self {
-        let tools = Toolset::parse(&settings.tools).ok();
+        let tools = Toolset::served(&settings).ok();
         let engine = Engine::new(&settings, host);
         Self {
             context: Context {
                 settings,
                 engine,
                 host,
+                outlet: None,
+                person: false,
             },
             tools,
         }
@@ -95,6 +97,7 @@ impl Toolbox for Served {
                 text: failure.to_string(),
                 object: None,
                 failure: Some(failure),
+                failed: false,
             };
         };
         self.context.engine.pulse().begin(notify);
@@ -213,7 +216,7 @@ impl Call {
 
 /// The result of a call.
 pub fn result(revision: Revision, answer: Answer) -> Map<String, Value> {
-    let failed = answer.failure.is_some();
+    let failed = answer.failure.is_some() || answer.failed;
     match answer.object {
         // The text repeats the object for clients that do not know structured content.
         Some(object) => content(revision, &object.to_string(), Some(object), failed),

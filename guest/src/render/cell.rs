@@ -93,13 +93,19 @@ fn start(text: &str, budget: usize) -> (&str, Option<usize>) {
 }
 
 /// Whether a text would be taken for something else if it stood there bare:
-/// nothing, NULL, a quoted text, a blob, or blanks that are only alignment.
+/// nothing, NULL, a blob, blanks that are only alignment, or one of these in quotes.
 fn ambiguous(text: &str) -> bool {
     text.is_empty()
         || text == "NULL"
-        || text.starts_with([' ', '\''])
+        || text.starts_with(' ')
         || text.ends_with(' ')
         || text.starts_with("x'")
+        || quoted(text).is_some_and(|inner| ambiguous(&inner.replace("''", "'")))
+}
+
+/// What stands between single quotes at both ends.
+fn quoted(text: &str) -> Option<&str> {
+    text.strip_prefix('\'')?.strip_suffix('\'')
 }
 
 /// The text on one line: control characters, line separators and invisible or direction-changing
@@ -169,6 +175,9 @@ mod tests {
         assert_eq!(text("NULL"), "'NULL'");
         assert_eq!(text("'NULL'"), "'''NULL'''");
         assert_eq!(text("null"), "null");
+        // As the default of a column is stored.
+        assert_eq!(text("'open'"), "'open'");
+        assert_eq!(text("''"), "''''''");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub fn refusal(failure: &Failure) -> String {
 
 /// What a command answers, within the owner's limits.
 pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
+    if output.printed {
+        return String::new();
+    }
     let mut page = Page::new(limits);
     if let Some(text) = &output.text {
         page.lines(text, command);

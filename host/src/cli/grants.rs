@@ -46,6 +46,16 @@ impl Wanted {
         let reads = match argument.shape {
             Shape::InputPath => true,
             Shape::OutputPath => false,
+            Shape::Text => {
+                // A command that takes text may read it from there.
+                if given.get(&argument.name).and_then(Value::as_str) == Some(STREAM) {
+                    self.files.push(Granted {
+                        name: STREAM.to_owned(),
+                        target: Target::Input,
+                    });
+                }
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         let path = match given.get(&argument.name).and_then(Value::as_str) {

@@ -11,13 +11,13 @@ mod options;
 mod person;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::builder::styling::Styles;
-use clap::{Arg, Args as _, Command, FromArgMatches as _, ValueHint};
+use clap::{Arg, ArgAction, Args as _, Command, FromArgMatches as _, ValueHint};
+use clap_complete::Shell;
 
 use self::options::{Options, ServerOptions};
 use crate::budgets::Budgets;
@@ -26,10 +26,12 @@ use crate::sandbox::bindings::command::Entry;
 use crate::sandbox::bindings::types::{Limits, Settings};
 use crate::sandbox::instance::{Outcome, Vessel};
 use crate::storage::{Granted, Grants, Root, Served, Storage};
-use crate::{clients, demo, serve};
+use crate::{clients, demo, serve, shell, terminal};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
+/// The longest file of notes, in bytes.
+const NOTES_BYTES: u64 = 1 << 20;
 /// The exit code for a command line that makes no sense.
 const USAGE: u8 = 2;
 
@@ -62,11 +64,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             match vessel.check() {
                 Outcome::Done(Ok(())) => serve::serve(&mut vessel),
                 Outcome::Done(Err(sentence)) => {
-                    eprintln!("sqlarium: {sentence}");
+                    terminal::complain(sentence);
                     Ok(ExitCode::from(USAGE))
                 }
                 Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
             }
+        }
+        "shell" => {
+            let file = options
+                .db
+                .clone()
+                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            // A person who names a file in a dot command means one where they stand.
+            let options = Options {
+                root: options.root.or_else(|| Some(PathBuf::from("."))),
+                ..options
+            };
+            let (mut vessel, _) = vessel(sandbox, &options, None, file.as_deref(), Vec::new())?;
+            vessel.listen();
+            shell::run(vessel, !matches.get_flag("no-history"))
         }
         "demo" => {
             let options = Options {
@@ -87,6 +103,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
             print(&clients::config(client, &exe, file.as_deref())?)
         }
+        "completions" => {
+            let shell = matches
+                .get_one::<Shell>("SHELL")
+                .context("clap asks for it")?;
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut root_command(&catalog), "sqlarium", &mut script);
+            print(&String::from_utf8(script)?)
+        }
         name => {
             let entry = catalog
                 .iter()
@@ -103,6 +127,7 @@ fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
     let storage = Storage::new(
         Grants {
             database: in_memory(),
+            record: None,
             files: Vec::new(),
             root: None,
         },
@@ -136,12 +161,22 @@ fn root_command(catalog: &[Entry]) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .styles(Styles::plain())
         .subcommand(ServerOptions::augment_args(
             Command::new("mcp")
                 .about("Serve a database over the Model Context Protocol, on standard input and output")
                 .arg(file.clone()),
         ))
+        .subcommand(
+            Command::new("shell")
+                .about("Work with a database by hand, as in the sqlite3 program; lines can come from a pipe")
+                .arg(file.clone().help("The database file; none: one in memory"))
+                .arg(
+                    Arg::new("no-history")
+                        .long("no-history")
+                        .help("Remember nothing of what is typed; SQLARIUM_HISTORY names another file than the usual")
+                        .action(ArgAction::SetTrue),
+                ),
+        )
         .subcommand(Command::new("demo").about("Play an agent's conversation with a sample database"))
         .subcommand(
             Command::new("config")
@@ -152,6 +187,16 @@ fn root_command(catalog: &[Entry]) -> Command {
                         .help(format!("One of {}", clients::CLIENTS.join(", "))),
                 )
                 .arg(file.clone()),
+        )
+        .subcommand(
+            Command::new("completions")
+                .about("Print the completions for a shell")
+                .arg(
+                    Arg::new("SHELL")
+                        .required(true)
+                        .value_parser(clap::value_parser!(Shell))
+                        .help("The shell that is to complete"),
+                ),
         );
     for entry in catalog {
         let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
@@ -195,6 +240,9 @@ fn vessel(
     let mut settings = settings(&budgets, server, name, title.clone());
     settings.readonly = options.readonly;
     settings.root = options.root.is_some();
+    if let Some(file) = &options.notes {
+        settings.notes = notes(file)?;
+    }
     let root = options.root.clone().map(|directory| Root {
         directory,
         readonly: options.readonly,
@@ -206,6 +254,7 @@ fn vessel(
     let storage = Storage::new(
         Grants {
             database,
+            record: settings.undo_record.clone(),
             files,
             root,
         },
@@ -215,6 +264,9 @@ fn vessel(
     let vessel = Vessel::new(sandbox, settings, budgets, storage.clone());
     Ok((vessel, storage))
 }
+
+/// What the sandbox calls the record of `--undo`; no file below a root can be called that.
+const RECORD: &str = "//undo";
 
 /// The name of a database that is no file.
 const MEMORY: &str = ":memory:";
@@ -247,6 +299,23 @@ fn name_of(file: &Path) -> String {
     name.unwrap_or("database").to_owned()
 }
 
+/// The text of the owner's notes; what it says is for the sandbox to read.
+fn notes(file: &Path) -> Result<String> {
+    let mut text = Vec::new();
+    let read = std::fs::File::open(file)
+        .and_then(|file| file.take(NOTES_BYTES + 1).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read the notes in {}", file.display()))?;
+    if text.len() as u64 > NOTES_BYTES {
+        bail!(
+            "the notes in {} are longer than {NOTES_BYTES} bytes",
+            file.display()
+        );
+    }
+    String::from_utf8(text)
+        .ok()
+        .with_context(|| format!("the notes in {} are not UTF-8", file.display()))
+}
+
 fn settings(
     budgets: &Budgets,
     server: Option<&ServerOptions>,
@@ -261,6 +330,8 @@ fn settings(
         root: false,
         strict: server.is_some_and(|server| server.strict),
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
+        notes: String::new(),
+        undo_record: server.filter(|server| server.undo).map(|_| RECORD.into()),
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,
@@ -271,20 +342,18 @@ fn settings(
             memory_bytes: budgets.memory,
             disk_bytes: budgets.disk,
             busy_ms: u32::try_from(budgets.busy.as_millis()).unwrap_or(u32::MAX),
+            fuel: budgets.fuel,
         },
     }
 }
 
-/// Prints a result; whoever closed the pipe has seen enough.
+/// Prints a result with a newline at its end.
 fn print(text: &str) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') || text.is_empty() {
         ""
     } else {
         "\n"
     };
-    match write!(out, "{text}{end}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    terminal::print(format_args!("{text}{end}"))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,9 @@ pub struct Options {
     /// The folder in which other files may be named [default: none]
     #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
     pub root: Option<PathBuf>,
+    /// Notes on tables and columns to show with them, a TOML file
+    #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
+    pub notes: Option<PathBuf>,
     /// Time of one call, such as 60s or 500ms
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, global = true, help_heading = "Budgets")]
     pub timeout: Duration,
@@ -60,6 +63,9 @@ pub struct ServerOptions {
     /// Hold the client to the letter of the protocol
     #[arg(long)]
     pub strict: bool,
+    /// Record what a session writes, so that the tools history and undo can take it back
+    #[arg(long)]
+    pub undo: bool,
     /// The tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     pub tools: String,

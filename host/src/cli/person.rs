@@ -14,6 +14,7 @@ use super::{REFUSED, USAGE, print, vessel};
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::{Argument, Entry, Shape};
 use crate::sandbox::instance::Outcome;
+use crate::terminal;
 
 /// The arguments that a person gives; the database comes as FILE or `--db`.
 pub fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
@@ -75,10 +76,10 @@ pub fn run(
         None => None,
     };
     if entry.database && file.is_none() {
-        eprintln!(
-            "sqlarium: {} needs a database: sqlarium {0} FILE, or --db FILE",
+        terminal::complain(format_args!(
+            "{} needs a database: sqlarium {0} FILE, or --db FILE",
             entry.name
-        );
+        ));
         return Ok(ExitCode::from(USAGE));
     }
     let mut given = Map::new();
@@ -92,11 +93,11 @@ pub fn run(
         }
     }
     if let Some(text) = positions.next() {
-        eprintln!(
-            "sqlarium: {} takes no further argument: {}",
+        terminal::complain(format_args!(
+            "{} takes no further argument: {}",
             entry.name,
             text.display()
-        );
+        ));
         return Ok(ExitCode::from(USAGE));
     }
     for argument in arguments(entry).filter(|argument| !argument.positional) {
@@ -115,6 +116,7 @@ pub fn run(
     }
     let streams = wanted.streams();
     let (mut vessel, storage) = vessel(sandbox, options, None, file.as_deref(), wanted.files)?;
+    vessel.listen();
     let given = Value::Object(given).to_string();
     let outcome = vessel.run(
         |_, _| {},
@@ -142,7 +144,7 @@ pub fn run(
             if failure.json && !streams {
                 print(&failure.text)?;
             } else {
-                eprintln!("sqlarium: {}", failure.text);
+                terminal::complain(failure.text);
             }
             Ok(ExitCode::from(if failure.usage { USAGE } else { REFUSED }))
         }

@@ -15,5 +15,5 @@ wasmtime::component::bindgen!({
     },
 });
 
-pub use self::exports::sqlarium::sandbox::{command, server};
-pub use self::sqlarium::sandbox::{mailbox, storage, types};
+pub use self::exports::sqlarium::sandbox::{command, server, shell};
+pub use self::sqlarium::sandbox::{console, mailbox, storage, types};

@@ -50,7 +50,7 @@ pub fn supervise<T>(
                 .nap()
                 .map_or(Duration::ZERO, |nap| nap.min(LONGEST_NAP)),
         );
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline + control.paused() {
             control.stop(Stop::Because(budgets.out_of_time()));
         }
         if control.stopped().is_some() {

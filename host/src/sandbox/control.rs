@@ -31,6 +31,8 @@ struct Inner {
     /// Lines to the client that the running call sends now.
     outbox: Vec<String>,
     fuel_at_start: u64,
+    /// How long the call has waited for someone to read what it prints.
+    paused: Duration,
 }
 
 /// Shared by a call and its supervisor.
@@ -53,6 +55,17 @@ impl Control {
         inner.wake_at = None;
         inner.last_words.clear();
         inner.fuel_at_start = fuel;
+        inner.paused = Duration::ZERO;
+    }
+
+    /// Time that does not count against the call.
+    pub fn pause(&self, time: Duration) {
+        self.inner().paused += time;
+    }
+
+    /// All of that time.
+    pub fn paused(&self) -> Duration {
+        self.inner().paused
     }
 
     /// Tells the call to end. The first reason stays.

@@ -8,8 +8,10 @@ use wasmtime::component::ResourceAny;
 
 use super::bindings::Sandbox as Bindings;
 use super::bindings::server::Overheard;
+use super::bindings::shell::{Completion, Next};
 use super::bindings::types::Settings;
 use super::call::{Cut, supervise};
+use super::console::Console;
 use super::control::Control;
 use super::{Sandbox, State};
 use crate::budgets::Budgets;
@@ -26,6 +28,7 @@ pub struct Vessel {
     control: Arc<Control>,
     /// Taken while an instance holds it.
     storage: Option<Storage>,
+    console: Option<Console>,
     live: Option<Live>,
 }
 
@@ -61,6 +64,7 @@ impl Vessel {
             budgets,
             control,
             storage: Some(storage),
+            console: None,
             live: None,
         }
     }
@@ -73,6 +77,70 @@ impl Vessel {
     /// The budgets in force.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
+    }
+
+    /// What the session is told of the owner's choices, until it is made.
+    pub fn settings(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
+    /// From now on the guest may print for a person.
+    pub fn listen(&mut self) {
+        self.console = Some(Console::new());
+    }
+
+    /// Hands one line to the shell.
+    pub fn feed(
+        &mut self,
+        line: &[u8],
+        interactive: bool,
+        look: impl FnMut(&Overhearing<'_>, Duration),
+    ) -> Outcome<Next> {
+        self.run(look, async |live, settings, kept| {
+            let session = live.shell(settings, kept, interactive).await?;
+            let shell = live.bindings.sqlarium_sandbox_shell().session();
+            shell.call_feed(&mut live.store, session, line).await
+        })
+    }
+
+    /// Makes the shell forget a statement that is not whole yet.
+    pub fn forget(&mut self) {
+        if self.live.is_some() {
+            self.run(
+                |_, _| {},
+                async |live, settings, kept| {
+                    let session = live.shell(settings, kept, true).await?;
+                    let shell = live.bindings.sqlarium_sandbox_shell().session();
+                    shell.call_forget(&mut live.store, session).await
+                },
+            );
+        }
+    }
+
+    /// Tells the shell that the lines are over; answers the exit code.
+    pub fn finish(&mut self, interactive: bool) -> Outcome<u8> {
+        self.run(
+            |_, _| {},
+            async |live, settings, kept| {
+                let session = live.shell(settings, kept, interactive).await?;
+                let shell = live.bindings.sqlarium_sandbox_shell().session();
+                shell.call_finish(&mut live.store, session).await
+            },
+        )
+    }
+
+    /// Asks the shell how the word that ends at byte `place` of `text` could go on.
+    pub fn complete(&mut self, text: &str, place: u32) -> Outcome<Completion> {
+        self.run(
+            |_, _| {},
+            async |live, settings, kept| {
+                let session = live.shell(settings, kept, true).await?;
+                let shell = live.bindings.sqlarium_sandbox_shell().session();
+                shell
+                    .call_complete(&mut live.store, session, text, place)
+                    .await
+            },
+        )
     }
 
     /// Hands one line to the session.
@@ -149,6 +217,7 @@ impl Vessel {
             budgets,
             control,
             storage,
+            console,
             live,
         } = self;
         let overhearing = Overhearing {
@@ -159,7 +228,8 @@ impl Vessel {
         };
         let work = async {
             if live.is_none() {
-                let state = State::new(storage.take(), control.clone(), budgets.clone());
+                let mut state = State::new(storage.take(), control.clone(), budgets.clone());
+                state.console = *console;
                 let mut store = sandbox.store(state, budgets.fuel)?;
                 let bindings = match sandbox.pre.instantiate_async(&mut store).await {
                     Ok(bindings) => bindings,
@@ -221,6 +291,26 @@ impl Live {
         let session = server
             .session()
             .call_constructor(&mut self.store, settings, kept)
+            .await?;
+        self.session = Some(session);
+        Ok(session)
+    }
+}
+
+impl Live {
+    async fn shell(
+        &mut self,
+        settings: &Settings,
+        kept: &str,
+        interactive: bool,
+    ) -> wasmtime::Result<ResourceAny> {
+        if let Some(session) = self.session {
+            return Ok(session);
+        }
+        let shell = self.bindings.sqlarium_sandbox_shell();
+        let session = shell
+            .session()
+            .call_constructor(&mut self.store, settings, interactive, kept)
             .await?;
         self.session = Some(session);
         Ok(session)

@@ -6,7 +6,7 @@
 //!
 //! - [`config`]: the one wasmtime configuration, shared with the build script.
 //! - [`bindings`]: `wit/` as Rust.
-//! - [`imports`]: what the guest may ask for; [`wasi`]: the sliver of WASI it gets.
+//! - [`imports`], [`console`]: what the guest may ask for; [`wasi`]: the sliver of WASI it gets.
 //! - [`control`]: what a running call and its supervisor say to each other.
 //! - [`call`]: runs a call under its budgets and cuts it off if need be.
 //! - [`instance`]: one instance, and what outlives it.
@@ -14,6 +14,7 @@
 pub mod bindings;
 pub mod call;
 pub mod config;
+pub mod console;
 pub mod control;
 mod imports;
 pub mod instance;
@@ -26,6 +27,7 @@ use wasmtime::error::Context as _;
 use wasmtime::{Engine, ResourceLimiter, Result, Store};
 
 use self::bindings::SandboxPre;
+use self::console::Console;
 use self::control::Control;
 use crate::budgets::Budgets;
 use crate::storage::Storage;
@@ -62,6 +64,7 @@ impl Sandbox {
         let mut linker: Linker<State> = Linker::new(&engine);
         bindings::storage::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
         bindings::mailbox::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+        bindings::console::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
         imports::add_to_linker(&mut linker)?;
         wasi::add_to_linker(&mut linker, component)?;
         // Whatever else it imports exists, but traps when called.
@@ -98,6 +101,8 @@ pub struct State {
     memory: MemoryBudget,
     /// Whether it only judges a line, and must leave the running call's affairs alone.
     overhears: bool,
+    /// Where the guest prints for a person, if one is there.
+    console: Option<Console>,
     /// Bytes of the guest's standard error that were passed on.
     stderr_bytes: usize,
 }
@@ -119,6 +124,7 @@ impl State {
             budgets,
             memory,
             overhears: false,
+            console: None,
             stderr_bytes: 0,
         }
     }

@@ -44,6 +44,9 @@ struct IoError;
 /// `wasi:io/streams.output-stream`: standard error, the only one.
 struct Stderr;
 
+/// `wasi:io/poll.pollable`: standard error is always ready.
+struct Ready;
+
 /// Defines those of the component's WASI imports that do something.
 pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Result<()> {
     let engine = linker.engine().clone();
@@ -63,7 +66,8 @@ pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Resul
             if matches!(item.ty, ComponentItem::Resource(_)) {
                 match name {
                     "error" => to.resource(name, ResourceType::host::<IoError>(), |_, _| Ok(()))?,
-                    "output-stream" => output_stream(&mut to)?,
+                    "output-stream" => owned::<Stderr>(&mut to, name)?,
+                    "pollable" => owned::<Ready>(&mut to, name)?,
                     _ => {}
                 }
             }
@@ -75,6 +79,7 @@ pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Resul
             "wasi:random/insecure-seed" => insecure_seed(to)?,
             "wasi:cli/environment" => environment(to)?,
             "wasi:cli/stderr" => stderr(to)?,
+            "wasi:io/poll" => poll(to)?,
             "wasi:io/streams" => streams(to)?,
             _ => {}
         }
@@ -146,17 +151,22 @@ fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn output_stream(to: &mut LinkerInstance<'_, State>) -> Result<()> {
-    to.resource(
-        "output-stream",
-        ResourceType::host::<Stderr>(),
-        |mut store, rep| {
-            store
-                .data_mut()
-                .table
-                .delete(Resource::<Stderr>::new_own(rep))?;
-            Ok(())
-        },
+/// A resource whose handles the host keeps.
+fn owned<T: 'static>(to: &mut LinkerInstance<'_, State>, name: &str) -> Result<()> {
+    to.resource(name, ResourceType::host::<T>(), |mut store, rep| {
+        store.data_mut().table.delete(Resource::<T>::new_own(rep))?;
+        Ok(())
+    })
+}
+
+fn poll(mut to: LinkerInstance<'_, State>) -> Result<()> {
+    to.func_wrap(
+        "[method]pollable.ready",
+        |_: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| Ok((true,)),
+    )?;
+    to.func_wrap(
+        "[method]pollable.block",
+        |_: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| Ok(()),
     )
 }
 
@@ -197,6 +207,12 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
             },
         )?;
     }
+    to.func_wrap(
+        "[method]output-stream.subscribe",
+        |mut store: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+            Ok((store.data_mut().table.push(Ready)?,))
+        },
+    )?;
     for name in [
         "[method]output-stream.flush",
         "[method]output-stream.blocking-flush",

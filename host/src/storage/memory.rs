@@ -120,11 +120,13 @@ pub struct Files {
 }
 
 impl Files {
-    /// The database `served`, empty, if there is one: it is there before anyone writes to it.
-    pub fn new(served: Option<&str>, budget: Arc<Budget>) -> Self {
-        let empty = served.map(|name| (name.to_owned(), Data::empty(&budget)));
+    /// The databases of these names, empty: they are there before anyone writes to them.
+    pub fn new(names: &[String], budget: Arc<Budget>) -> Self {
+        let empty = names
+            .iter()
+            .map(|name| (name.clone(), Data::empty(&budget)));
         Self {
-            named: Mutex::new(empty.into_iter().collect()),
+            named: Mutex::new(empty.collect()),
             budget,
         }
     }

@@ -157,16 +157,17 @@ impl Storage {
     /// `disk_bytes`. Fails if the root or the folder of a file cannot be opened.
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let budget = Arc::new(Budget::new(disk_bytes));
-        let in_memory = match &grants.database {
+        let served = match &grants.database {
             Served::Memory { name } => Some(name.clone()),
             Served::File { .. } => None,
         };
+        let in_memory: Vec<String> = served.into_iter().chain(grants.record.clone()).collect();
         let names = Names::new(grants)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 guard: Arc::new(Guard::new(names.served().cloned(), budget.clone())),
                 names,
-                memory: memory::Files::new(in_memory.as_deref(), budget.clone()),
+                memory: memory::Files::new(&in_memory, budget.clone()),
                 disk: disk::Common::new(budget.clone()),
                 budget,
                 open: AtomicUsize::new(0),

@@ -80,6 +80,8 @@ pub enum Target {
 pub struct Grants {
     /// The served database.
     pub database: Served,
+    /// One more database in the host's memory, for the sandbox's own record, by its name.
+    pub record: Option<String>,
     /// Other files, one by one.
     pub files: Vec<Granted>,
     /// All files of a directory.
@@ -176,6 +178,7 @@ enum Home {
 pub struct Names {
     home: Home,
     files: Vec<Granted>,
+    record: Option<String>,
     root: Option<OpenRoot>,
 }
 
@@ -201,6 +204,7 @@ impl Names {
                 .into_iter()
                 .map(absolute)
                 .collect::<io::Result<_>>()?,
+            record: grants.record,
             root: grants.root.map(OpenRoot::new).transpose()?,
         })
     }
@@ -246,6 +250,11 @@ impl Names {
     pub fn resolve(&self, name: &str) -> Result<(Place, Kind)> {
         if name.len() > NAME_BYTES || name.contains('\0') {
             return Err(ErrorCode::Denied);
+        }
+        if let Some(record) = &self.record
+            && let Some((_, kind)) = beside(record, name)
+        {
+            return Ok((Place::Memory(name.to_owned()), kind));
         }
         match &self.home {
             Home::Memory(home) => {

@@ -9,7 +9,7 @@ fn database(sql: &str) -> Connection {
 fn described(connection: &Connection, name: &str) -> Result<Output, Failure> {
     find(connection, name)
         .unwrap()
-        .map(|table| page(connection, &table).unwrap())
+        .map(|table| page(connection, &table, None).unwrap())
 }
 
 fn column(output: &Output, index: usize) -> Vec<String> {
@@ -32,7 +32,7 @@ fn columns_come_with_type_default_and_key() {
     assert_eq!(column(&output, 0), ["a", "b", "c"]);
     assert_eq!(column(&output, 1), ["INTEGER", "TEXT", "ANY"]);
     assert_eq!(column(&output, 2), ["1", "0", "1"]);
-    assert_eq!(column(&output, 3), ["NULL", "'''x'''", "NULL"]);
+    assert_eq!(column(&output, 3), ["NULL", "'x'", "NULL"]);
     assert_eq!(column(&output, 4), ["2", "0", "1"]);
     assert_eq!(output.rows.unwrap().columns.len(), 5);
     assert!(

@@ -2,13 +2,14 @@
 
 use super::Database;
 use super::run::explains;
+use super::tracked::{Ending, Tracked};
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
 use crate::engine::{failure, statement, text};
 
 impl Database {
-    pub(super) fn transact(&self, sql: &str) -> Result<Output, Failure> {
+    pub(super) fn transact(&self, sql: &str, ending: Ending) -> Result<Output, Failure> {
         if sql.contains('\0') {
             return Err(failure::nul());
         }
@@ -21,7 +22,16 @@ impl Database {
                 ),
             ));
         }
+        let recorded = ending == Ending::Keep && self.is_recorded();
+        if recorded {
+            self.settle_doubt()?;
+        }
         self.trusted("BEGIN IMMEDIATE")?;
+        let mut tracked = if recorded || ending == Ending::DryRun {
+            Some(self.track(ending)?)
+        } else {
+            None
+        };
         let mut output = Output {
             changes: Some(0),
             ..Output::default()
@@ -33,14 +43,25 @@ impl Database {
         while text::blank(&sql[start..]) < sql.len() - start {
             number += 1;
             let length = self
-                .member(&text[start..], sql, start, number, &mut output)
+                .member(
+                    &text[start..],
+                    sql,
+                    start,
+                    number,
+                    &mut output,
+                    tracked.as_mut(),
+                )
                 .map_err(|failure| unchanged(failure, number, sql, start))?;
             start = (start + length).min(sql.len());
         }
         if number == 0 {
             return Err(failure::empty());
         }
-        self.trusted("COMMIT").map_err(|failure| Failure {
+        let ended = match tracked {
+            None => self.trusted("COMMIT"),
+            Some(tracked) => self.conclude(tracked, ending, sql, &mut output),
+        };
+        ended.map_err(|failure| Failure {
             message: format!(
                 "The batch of {number} statements could not be committed: {} Nothing was changed.",
                 failure.message
@@ -59,11 +80,12 @@ impl Database {
         start: usize,
         number: usize,
         output: &mut Output,
+        tracked: Option<&mut Tracked<'_>>,
     ) -> Result<usize, Failure> {
-        let mode = if explains(rest) {
-            Mode::Explain
-        } else {
-            Mode::Batch
+        let mode = match &tracked {
+            _ if explains(rest) => Mode::Explain,
+            Some(tracked) if tracked.ending == Ending::DryRun => Mode::Try,
+            _ => Mode::Batch,
         };
         self.gate.enter(mode);
         let mut statement = statement::one(self.connection()?, rest, &self.gate, false)
@@ -82,6 +104,11 @@ impl Database {
         let length = statement
             .expanded_sql()
             .map_or(rest.len(), |text| text.len());
+        let seen = self.gate.seen();
+        let mut tracked = tracked.filter(|_| mode != Mode::Explain);
+        if let Some(tracked) = &mut tracked {
+            tracked.before(self, &seen, sql, start)?;
+        }
         let before = self.changes()?;
         self.gate.run(if mode == Mode::Explain {
             Mode::Read
@@ -97,6 +124,9 @@ impl Database {
         }
         if writes {
             self.count(output, rest, before)?;
+        }
+        if let Some(tracked) = tracked {
+            tracked.after(self, &seen, sql, start)?;
         }
         Ok(length)
     }

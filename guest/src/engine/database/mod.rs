@@ -10,9 +10,13 @@
 //!
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 mod batch;
+mod recorded;
 mod run;
+pub mod shell;
+mod tracked;
 pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +24,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
+pub use self::tracked::Ending;
 use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
 use super::failure::{self, Circumstances};
+use super::history::History;
 use super::lookup;
 use super::params::Params;
 use super::pulse::Pulse;
@@ -64,6 +70,10 @@ pub struct Database {
     layers: Layers,
     /// Whether a row was inserted into a table with rowids.
     inserted: Arc<AtomicBool>,
+    /// Whether a transaction may stay open when a call ends.
+    keeps: bool,
+    /// The record of what is written, once it is open.
+    history: OnceCell<History>,
 }
 
 /// An open connection.
@@ -106,6 +116,8 @@ impl Database {
             link: None,
             layers: Layers::ALL,
             inserted: Arc::default(),
+            keeps: false,
+            history: OnceCell::new(),
         }
     }
 
@@ -146,11 +158,29 @@ impl Database {
     ///
     /// As for [`Database::query`]; nothing was changed then.
     pub fn exec(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
+        self.exec_to(sql, params, Ending::Keep)
+    }
+
+    /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::exec`]; `unsupported` for a dry run of what no rollback undoes.
+    pub fn exec_to(
+        &mut self,
+        sql: &str,
+        params: &Params,
+        ending: Ending,
+    ) -> Result<Output, Failure> {
         if self.settings.readonly {
             return self.query(sql, params, None);
         }
         self.begin(Access::Write)?;
-        let result = self.write(sql, params);
+        let result = if ending == Ending::DryRun || self.is_recorded() && self.records(sql) {
+            self.write_tracked(sql, params, ending)
+        } else {
+            self.write(sql, params)
+        };
         self.end(result)
     }
 
@@ -161,6 +191,15 @@ impl Database {
     ///
     /// As for [`Database::query`], naming the statement by its number and its line; nothing was changed then.
     pub fn batch(&mut self, sql: &str) -> Result<Output, Failure> {
+        self.batch_to(sql, Ending::Keep)
+    }
+
+    /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::batch`].
+    pub fn batch_to(&mut self, sql: &str, ending: Ending) -> Result<Output, Failure> {
         if self.settings.readonly {
             return Err(failure::writes(
                 "start a transaction that writes",
@@ -168,7 +207,7 @@ impl Database {
             ));
         }
         self.begin(Access::Write)?;
-        let result = self.transact(sql);
+        let result = self.transact(sql, ending);
         self.end(result)
     }
 
@@ -358,13 +397,10 @@ impl Database {
         Ok(())
     }
 
-    /// Ends a call: nothing stays open, whatever happened.
+    /// Ends a call: nothing stays open, whatever happened, but for a shell.
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         self.gate.enter(Mode::Trusted);
-        let open = self
-            .link
-            .as_ref()
-            .is_some_and(|link| !link.connection.is_autocommit());
+        let open = !self.keeps && self.in_transaction();
         let undone = if open {
             self.pulse.mute(true);
             let undone = self.trusted("ROLLBACK");

@@ -230,7 +230,7 @@ pub(super) fn explains(sql: &str) -> bool {
     text::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
 }
 
-fn answer(harvest: Harvest) -> Output {
+pub(super) fn answer(harvest: Harvest) -> Output {
     Output {
         rows: harvest.rows,
         notes: harvest.note.into_iter().collect(),

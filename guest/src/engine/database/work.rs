@@ -80,10 +80,28 @@ impl Database {
         work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.begin(access)?;
+        // The transaction of a shell stays what it is; this is one within it.
+        let (begin, commit, undo) = if self.in_transaction() {
+            (
+                "SAVEPOINT sqlarium_work",
+                "RELEASE sqlarium_work",
+                "ROLLBACK TO sqlarium_work; RELEASE sqlarium_work",
+            )
+        } else {
+            (begin, "COMMIT", "ROLLBACK")
+        };
         let result = self
             .trusted(begin)
             .and_then(|()| work(Work { database: self }))
-            .and_then(|done| self.trusted("COMMIT").map(|()| done));
+            .and_then(|done| self.trusted(commit).map(|()| done));
+        if result.is_err() && self.keeps && self.in_transaction() {
+            self.pulse.mute(true);
+            // What cannot be undone alone is undone with the whole when the connection closes.
+            if self.trusted(undo).is_err() {
+                self.link = None;
+            }
+            self.pulse.mute(false);
+        }
         self.end(result)
     }
 }

@@ -8,6 +8,8 @@ mod guards;
 mod layers;
 mod reads;
 mod rows;
+mod tries;
+mod undoes;
 mod writes;
 
 use std::path::{Path, PathBuf};

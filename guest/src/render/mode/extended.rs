@@ -69,16 +69,16 @@ impl Extended {
 
     /// Division by a number that is not zero.
     pub fn over(self, other: Self) -> Self {
-        // 65 bits of quotient at least, and the remainder decides the rest.
         let high = u128::from(self.mantissa) << 64;
         let divisor = u128::from(other.mantissa);
-        let (quotient, remainder) = (high / divisor, high % divisor);
-        // One more bit, so that what is left is never exactly a half by mistake.
-        let sticky = remainder != 0;
+        let (quotient, rest) = (high / divisor, (high % divisor) << 1);
+        // The quotient has 64 bits or 65. Below it one bit more, and one for whatever is left.
+        let next = u128::from(rest >= divisor);
+        let left = u128::from(rest - next * divisor != 0);
         Self::rounded(
-            quotient << 1 | u128::from(sticky),
-            self.exponent - other.exponent - 65,
-            sticky,
+            quotient << 2 | next << 1 | left,
+            self.exponent - other.exponent - 66,
+            false,
         )
     }
 
@@ -145,5 +145,7 @@ mod tests {
         let third = n(1.0).over(n(3.0));
         assert_eq!(third.mantissa, 0xaaaa_aaaa_aaaa_aaab);
         assert_eq!(third.times(n(3.0)), n(1.0));
+        // A quotient of 64 bits whose rest is less than a half.
+        assert_eq!(n(9.0).over(n(11.0)).mantissa, 0xd174_5d17_45d1_745d);
     }
 }

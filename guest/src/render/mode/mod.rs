@@ -23,17 +23,22 @@ mod tests;
 
 use std::io::{self, Write};
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::value::Value;
 use grid::Grid;
 pub use number::general;
-pub use quoted::{identifier, literal};
+pub use quoted::{identifier, literal_text, tcl as c_string};
 use stream::Stream;
 
 /// The bytes of rows that a mode with columns holds back at most.
 pub const HELD: usize = 8 << 20;
 
+/// Where the sqlite3 program breaks the cells of an aligned mode, unless told otherwise.
+const WRAP: u32 = 60;
+
 /// How rows are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Values between separators.
     List,
@@ -99,7 +104,7 @@ impl Mode {
 }
 
 /// A mode and everything that can be set about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// How rows are printed.
     pub mode: Mode,
@@ -134,7 +139,7 @@ impl Default for Format {
             row_separator: "\n".into(),
             table: "table".into(),
             widths: Vec::new(),
-            wrap: 0,
+            wrap: WRAP,
             word_wrap: false,
             quote: false,
         }
@@ -175,11 +180,7 @@ impl Format {
         if let Some(separator) = row {
             self.row_separator = separator.into();
         }
-        self.word_wrap = false;
-        (self.wrap, self.quote) = match name {
-            "qbox" => (60, true),
-            _ => (0, false),
-        };
+        (self.wrap, self.word_wrap, self.quote) = (WRAP, false, name == "qbox");
         true
     }
 }

@@ -44,6 +44,14 @@ pub fn literal(value: &Value, breaks: Breaks) -> Vec<u8> {
     }
 }
 
+/// A value as SQLite's `quote()` shows it, for a list.
+pub fn literal_text(value: &Value) -> String {
+    match value {
+        Value::Real(number) => number::general(*number, 15),
+        value => String::from_utf8_lossy(&literal(value, Breaks::Kept)).into_owned(),
+    }
+}
+
 pub fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()

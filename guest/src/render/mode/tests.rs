@@ -52,7 +52,7 @@ fn nasty() -> Vec<Vec<Value>> {
         vec![text("<&>\"'"), text("a\\b/"), text(" blanks ")],
         vec![BadText(b"a\xffb\xc3".to_vec()), text("a,b"), text("a|b")],
         vec![
-            text("the quick brown fox jumps over the lazy dog, and on"),
+            text("the quick brown fox jumps over the lazy dog, and on and on"),
             text("averyveryverylongwordwithoutanyblanks_atall"),
             text("αβγδεζηθικλμνξοπρστυφχψω αβγδε"),
         ],

@@ -55,6 +55,7 @@ fn serving(directory: &Path, readonly: bool, disk_bytes: u64) -> Storage {
         Grants {
             database,
             files: Vec::new(),
+            record: None,
             root: None,
         },
         disk_bytes,
@@ -71,15 +72,13 @@ fn with_root(root: &Path, readonly: bool, disk_bytes: u64) -> Storage {
         directory: root.to_owned(),
         readonly,
     });
-    Storage::new(
-        Grants {
-            database,
-            files: Vec::new(),
-            root,
-        },
-        disk_bytes,
-    )
-    .unwrap()
+    let grants = Grants {
+        database,
+        record: None,
+        files: Vec::new(),
+        root,
+    };
+    Storage::new(grants, disk_bytes).unwrap()
 }
 
 fn folder() -> tempfile::TempDir {

@@ -279,6 +279,7 @@ fn a_served_path_that_is_too_long_for_sqlite_is_refused_at_start() {
         Grants {
             database,
             files: Vec::new(),
+            record: None,
             root: None,
         },
         MIB,
@@ -319,4 +320,37 @@ fn super_journals_are_looked_for_but_not_made() {
         Err(ErrorCode::Denied)
     );
     assert_eq!(storage.exists("/etc/passwd", false), Err(ErrorCode::Denied));
+}
+
+#[test]
+fn the_record_is_a_file_in_memory_that_no_root_reaches() {
+    let folder = folder();
+    let grants = |record: Option<&str>| Grants {
+        database: Served::Memory {
+            name: "memory".into(),
+        },
+        record: record.map(Into::into),
+        root: Some(Root {
+            directory: folder.path().into(),
+            readonly: false,
+        }),
+    };
+    let without = Storage::new(grants(None), MIB).unwrap();
+    assert_eq!(open(&without, "//undo"), Err(ErrorCode::Denied));
+    let storage = Storage::new(grants(Some("//undo")), MIB).unwrap();
+    let mut file = storage.open("//undo", Role::MainDatabase, CREATE).unwrap();
+    file.write(0, &[1; 1000]).unwrap();
+    assert_eq!(storage.grown(), 1000);
+    assert_eq!(file.write(0, &[1; 2 << 20]), Err(ErrorCode::Full));
+    drop(file);
+    // Another handle, as after a cut, finds what the first one wrote.
+    let mut again = storage.open("//undo", Role::MainDatabase, CREATE).unwrap();
+    assert_eq!(again.size(), Ok(1000));
+    assert!(
+        storage
+            .open("//undo-journal", Role::MainJournal, CREATE)
+            .is_ok()
+    );
+    assert_eq!(open(&storage, "undo"), Ok(()));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -1,0 +1,365 @@
+//! What a transaction changes, piece by piece: rows, and the schema between them.
+//!
+//! Rows are recorded by SQLite's session extension ([`session`]), which cannot follow a table
+//! through a change of the schema. So what each statement of the schema does is found by comparing
+//! the schema before and after it ([`schema`]), and the rows before it and behind it are recorded
+//! apart. How to take a change of the schema back is decided when it is made ([`inverse`]), and the
+//! rows that go with it are saved before ([`saved`]).
+
+pub mod inverse;
+pub mod saved;
+pub mod schema;
+pub mod session;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::authorizer::Seen;
+use super::text;
+use crate::command::catalogue::{quote, relations};
+use inverse::{Deed, Inverse};
+use saved::Saved;
+use schema::{Difference, Object, objects};
+use session::{Changeset, Counts, Recorder};
+
+/// One piece of what was done.
+#[derive(Debug)]
+pub enum Step {
+    /// Rows were changed.
+    Rows {
+        /// Which and how.
+        changes: Changeset,
+        /// The columns that their tables had then; empty if it is not to be taken back.
+        columns: Vec<(String, Vec<String>)>,
+    },
+    /// The schema was changed.
+    Schema {
+        /// As it was.
+        before: Vec<Object>,
+        /// As it is.
+        after: Vec<Object>,
+        /// How to take it back, or why that cannot be; none if it is not to be taken back.
+        inverse: Option<Result<Inverse, String>>,
+        /// The rows that it needs for that.
+        saved: Vec<Saved>,
+    },
+}
+
+/// Follows a transaction from statement to statement.
+#[derive(Debug)]
+pub struct Tracker<'c> {
+    connection: &'c Connection,
+    recorder: Option<Recorder<'c>>,
+    /// The schema before the statement of the schema that runs.
+    before: Option<Vec<Object>>,
+    steps: Vec<Step>,
+    /// How many bytes of rows may be saved, if all is to be taken back one day.
+    room: Option<u64>,
+    /// What was saved before the statement of the schema that runs.
+    saved: Vec<Saved>,
+    columns: Vec<(String, Vec<String>)>,
+    /// Why it cannot be taken back, if that is known before it runs.
+    beyond: Option<String>,
+    /// Tables that have rows whose primary key is NULL, which are not recorded.
+    nameless: BTreeSet<String>,
+}
+
+impl<'c> Tracker<'c> {
+    /// Starts to follow a transaction; with `room`, so that it can be taken back.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn start(connection: &'c Connection, room: Option<u64>) -> rusqlite::Result<Self> {
+        // Before anything is prepared: SQLite leaves ways open then to delete all rows unseen.
+        let recorder = Recorder::start(connection, &BTreeSet::new())?;
+        Ok(Self {
+            connection,
+            recorder: Some(recorder),
+            before: None,
+            steps: Vec::new(),
+            room,
+            saved: Vec::new(),
+            columns: Vec::new(),
+            beyond: None,
+            nameless: BTreeSet::new(),
+        })
+    }
+
+    /// Before a statement runs that was `seen` while it was prepared; `sql` starts with it.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn before(&mut self, seen: &Seen, sql: &str) -> rusqlite::Result<()> {
+        if seen.ddl {
+            self.settle()?;
+            self.before = Some(objects(self.connection)?);
+            if let Some(room) = self.room {
+                self.save(seen, sql, room)?;
+            }
+            // The foreign keys that lead to a dropped table act on other tables.
+            if !seen.drops.is_empty() {
+                self.recorder = Some(Recorder::start(self.connection, &seen.drops)?);
+            }
+        } else {
+            self.look_for_nameless(&seen.tables)?;
+        }
+        Ok(())
+    }
+
+    /// After a statement has run.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn after(&mut self, seen: &Seen, parts: &Parts) -> rusqlite::Result<()> {
+        match self.before.take() {
+            Some(before) => {
+                self.settle()?;
+                self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
+                let after = objects(self.connection)?;
+                if before != after {
+                    let saved = std::mem::take(&mut self.saved);
+                    let inverse = match (self.room, self.beyond.take()) {
+                        (None, _) => None,
+                        (Some(_), Some(why)) => Some(Err(why)),
+                        (Some(_), None) => {
+                            let change = Difference::new(&before, &after);
+                            Some(self.inverse(&change, seen, &saved, parts)?)
+                        }
+                    };
+                    self.steps.push(Step::Schema {
+                        before,
+                        after,
+                        inverse,
+                        saved,
+                    });
+                }
+            }
+            None => self.look_for_nameless(&seen.tables)?,
+        }
+        Ok(())
+    }
+
+    /// The steps, in the order in which they were done, and the tables that were not recorded fully.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's; `SQLITE_NOMEM` if there was too much to record.
+    pub fn finish(mut self) -> rusqlite::Result<(Vec<Step>, BTreeSet<String>)> {
+        self.settle()?;
+        Ok((self.steps, self.nameless))
+    }
+
+    /// Closes the piece of rows that is being recorded.
+    fn settle(&mut self) -> rusqlite::Result<()> {
+        if let Some(recorder) = self.recorder.take() {
+            let changes = recorder.changes()?;
+            if !changes.is_empty() {
+                let mut columns = Vec::new();
+                if self.room.is_some() {
+                    for table in changes.counts()?.into_keys() {
+                        let names = inverse::columns(self.connection, &table)?;
+                        columns.push((table, names));
+                    }
+                }
+                self.steps.push(Step::Rows { changes, columns });
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves what taking a statement of the schema back will need.
+    fn save(&mut self, seen: &Seen, sql: &str, room: u64) -> rusqlite::Result<()> {
+        self.saved.clear();
+        self.columns.clear();
+        self.beyond = None;
+        for table in &seen.alters {
+            let names = inverse::columns(self.connection, table)?;
+            self.columns.push((table.clone(), names));
+        }
+        // What is saved in vain does no harm, so the text may say whether a column is dropped.
+        let drops_column = text::words(sql).any(|word| word == "drop");
+        let altered = seen.alters.iter().filter(|_| drops_column);
+        for table in seen.drops.iter().chain(altered) {
+            let kind: Option<String> = self
+                .connection
+                .query_row(
+                    "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?1",
+                    [table],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            if kind.as_deref() != Some("table") {
+                continue;
+            }
+            match Saved::new(self.connection, table, room)? {
+                Some(saved) => self.saved.push(saved),
+                None => {
+                    self.beyond = Some(format!(
+                        "the rows of {table} take more than the {room} bytes that are kept of one write"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inverse(
+        &self,
+        change: &Difference,
+        seen: &Seen,
+        saved: &[Saved],
+        parts: &Parts,
+    ) -> rusqlite::Result<Result<Inverse, String>> {
+        let saved: Vec<String> = saved.iter().map(|saved| saved.table.clone()).collect();
+        let deed = Deed {
+            drops: &seen.drops,
+            alters: &seen.alters,
+            columns: &self.columns,
+            saved: &saved,
+        };
+        // Those that the statement made are parts, too.
+        let mut parts = parts.clone();
+        parts.look(self.connection)?;
+        Inverse::new(self.connection, change, &deed, &parts)
+    }
+
+    /// A primary key may be NULL, unless it is that of a STRICT or WITHOUT ROWID table or the
+    /// rowid itself, and the session extension passes over such rows.
+    fn look_for_nameless(&mut self, tables: &BTreeSet<String>) -> rusqlite::Result<()> {
+        for table in tables {
+            if self.nameless.contains(table) {
+                continue;
+            }
+            let mut statement = self.connection.prepare(
+                "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0 AND \"notnull\" = 0",
+            )?;
+            let keys: Vec<String> = statement
+                .query_map([table], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            if keys.is_empty() {
+                continue;
+            }
+            let nulls: Vec<String> = keys
+                .iter()
+                .map(|key| format!("{} IS NULL", quote(key)))
+                .collect();
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM main.{} WHERE {})",
+                quote(table),
+                nulls.join(" OR ")
+            );
+            // A table of that name may be in temp alone.
+            let found = self.connection.query_row(&sql, [], |row| row.get(0));
+            if found.unwrap_or(false) {
+                self.nameless.insert(table.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was changed, by table, for a reader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows of ordinary tables.
+    pub tables: BTreeMap<String, Counts>,
+    /// Virtual tables whose own tables were changed: their rows cannot be counted.
+    pub virtuals: BTreeSet<String>,
+    /// What was made, dropped and altered, over all steps.
+    pub schema: Difference,
+}
+
+impl Summary {
+    /// Sums up the steps of one transaction. The virtual tables and their parts are those that
+    /// `parts` knows.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
+        let mut summary = Self::default();
+        let mut ends: Option<(&[Object], &[Object])> = None;
+        for step in steps {
+            match step {
+                Step::Rows { changes, .. } => {
+                    for (table, counts) in changes.counts()? {
+                        if let Some(owner) = parts.owner(&table) {
+                            summary.virtuals.insert(owner.to_owned());
+                        } else {
+                            let sum = summary.tables.entry(table).or_default();
+                            sum.inserted += counts.inserted;
+                            sum.updated += counts.updated;
+                            sum.deleted += counts.deleted;
+                        }
+                    }
+                }
+                Step::Schema { before, after, .. } => {
+                    let first = ends.map_or(before.as_slice(), |(first, _)| first);
+                    ends = Some((first, after));
+                }
+            }
+        }
+        if let Some((first, last)) = ends {
+            summary.schema = Difference::new(first, last);
+            let shown = |object: &Object| {
+                parts.owner(&object.name).is_none() && parts.owner(&object.table).is_none()
+            };
+            summary.schema.made.retain(shown);
+            summary.schema.dropped.retain(shown);
+            summary.schema.altered.retain(|(object, _)| shown(object));
+        }
+        Ok(summary)
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.virtuals.is_empty() && self.schema.is_empty()
+    }
+}
+
+/// The shadow tables of virtual tables.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    owners: BTreeMap<String, String>,
+}
+
+impl Parts {
+    /// Adds those of the schema as it is now.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let all = relations(connection)?;
+        let virtuals = || all.iter().filter(|table| table.kind == "virtual");
+        for shadow in all
+            .iter()
+            .filter(|table| table.kind == "shadow" && table.schema == "main")
+        {
+            let owner = virtuals()
+                .filter(|table| {
+                    shadow
+                        .name
+                        .strip_prefix(table.name.as_str())
+                        .is_some_and(|rest| rest.starts_with('_'))
+                })
+                .max_by_key(|table| table.name.len());
+            if let Some(owner) = owner {
+                self.owners
+                    .insert(shadow.name.to_ascii_lowercase(), owner.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The virtual table that a table is a part of.
+    pub fn owner(&self, table: &str) -> Option<&str> {
+        self.owners
+            .get(&table.to_ascii_lowercase())
+            .map(String::as_str)
+    }
+}

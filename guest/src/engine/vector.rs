@@ -1,0 +1,320 @@
+//! Vectors: how they are stored, and how far apart they are.
+//!
+//! A vector is a blob of little-endian 32-bit floats, the layout of sqlite-vec, or a JSON array.
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ffi};
+// Brings the library's C code.
+use sqlite_vec as _;
+
+/// The most numbers that a vector may have.
+pub const MOST: usize = 1 << 16;
+
+/// What is meant by near.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// One minus the cosine of the angle between both.
+    Cosine,
+    /// The Euclidean distance.
+    L2,
+    /// The dot product, of which more is nearer.
+    Dot,
+}
+
+/// What a value of a column is, seen as a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is in the buffer.
+    Vector,
+    /// NULL.
+    Nothing,
+    /// A blob of so many bytes, which are no whole number of floats.
+    Odd(usize),
+    /// Text that is no JSON array of numbers.
+    NoArray,
+    /// A number.
+    Number,
+}
+
+/// Reads a value into `buffer`.
+pub fn read(value: ValueRef<'_>, buffer: &mut Vec<f32>) -> Stored {
+    buffer.clear();
+    match value {
+        ValueRef::Null => Stored::Nothing,
+        ValueRef::Integer(_) | ValueRef::Real(_) => Stored::Number,
+        ValueRef::Blob(bytes) => {
+            let (floats, rest) = bytes.as_chunks::<4>();
+            if !rest.is_empty() || floats.is_empty() {
+                return Stored::Odd(bytes.len());
+            }
+            buffer.extend(floats.iter().map(|float| f32::from_le_bytes(*float)));
+            Stored::Vector
+        }
+        ValueRef::Text(text) => match serde_json::from_slice::<Vec<f32>>(text) {
+            Ok(numbers) if !numbers.is_empty() => {
+                buffer.extend(numbers);
+                Stored::Vector
+            }
+            _ => Stored::NoArray,
+        },
+    }
+}
+
+/// Sums are kept apart in lanes, so that a compiler may use vector instructions for them.
+const LANES: usize = 8;
+
+fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (chunks_a, rest_a) = a.as_chunks::<LANES>();
+    let (chunks_b, rest_b) = b.as_chunks::<LANES>();
+    for (a, b) in chunks_a.iter().zip(chunks_b) {
+        for lane in 0..LANES {
+            lanes[lane] += term(a[lane], b[lane]);
+        }
+    }
+    let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| term(*a, *b)).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// A vector to compare others with.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    numbers: Vec<f32>,
+    measure: Measure,
+    length: f32,
+}
+
+impl Probe {
+    /// `None` if it has no direction, and the measure needs one.
+    pub fn new(numbers: Vec<f32>, measure: Measure) -> Option<Self> {
+        let length = sum(&numbers, &numbers, |a, b| a * b).sqrt();
+        (measure != Measure::Cosine || length > 0.0).then_some(Self {
+            numbers,
+            measure,
+            length,
+        })
+    }
+
+    /// How many numbers it has.
+    pub fn dimensions(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The distance, or the dot product, of a vector of as many numbers; `None` if it has none.
+    pub fn apart(&self, other: &[f32]) -> Option<f64> {
+        let dot = || sum(&self.numbers, other, |a, b| a * b);
+        let apart = match self.measure {
+            Measure::Dot => dot(),
+            Measure::L2 => sum(&self.numbers, other, |a, b| (a - b) * (a - b)).sqrt(),
+            Measure::Cosine => 1.0 - dot() / (self.length * sum(other, other, |a, b| a * b).sqrt()),
+        };
+        (!apart.is_nan()).then_some(f64::from(apart))
+    }
+}
+
+/// The nearest so far, no more than were asked for.
+#[derive(Debug)]
+pub struct Nearest<T> {
+    most: usize,
+    farther: fn(f64, f64) -> bool,
+    /// A heap whose first is the farthest.
+    heap: Vec<(f64, T)>,
+}
+
+impl<T> Nearest<T> {
+    /// The `most` nearest by a measure.
+    pub fn new(most: usize, measure: Measure) -> Self {
+        let farther: fn(f64, f64) -> bool = match measure {
+            Measure::Dot => |a, b| a < b,
+            Measure::Cosine | Measure::L2 => |a, b| a > b,
+        };
+        Self {
+            most,
+            farther,
+            heap: Vec::new(),
+        }
+    }
+
+    /// Offers one; what it is, is asked only if it is kept.
+    pub fn offer<E>(&mut self, apart: f64, what: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
+        if self.heap.len() >= self.most
+            && self
+                .heap
+                .first()
+                .is_none_or(|(farthest, _)| !(self.farther)(*farthest, apart))
+        {
+            return Ok(());
+        }
+        let what = what()?;
+        if self.heap.len() < self.most {
+            self.heap.push((apart, what));
+            let mut at = self.heap.len() - 1;
+            while at > 0 && (self.farther)(self.heap[at].0, self.heap[(at - 1) / 2].0) {
+                self.heap.swap(at, (at - 1) / 2);
+                at = (at - 1) / 2;
+            }
+        } else {
+            self.heap[0] = (apart, what);
+            let mut at = 0;
+            loop {
+                let mut far = at;
+                for child in [2 * at + 1, 2 * at + 2] {
+                    if child < self.heap.len()
+                        && (self.farther)(self.heap[child].0, self.heap[far].0)
+                    {
+                        far = child;
+                    }
+                }
+                if far == at {
+                    break;
+                }
+                self.heap.swap(at, far);
+                at = far;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that were kept, the nearest first.
+    pub fn finish(mut self) -> Vec<(f64, T)> {
+        let farther = self.farther;
+        self.heap
+            .sort_by(|a, b| match (farther(a.0, b.0), farther(b.0, a.0)) {
+                (true, _) => std::cmp::Ordering::Greater,
+                (_, true) => std::cmp::Ordering::Less,
+                _ => std::cmp::Ordering::Equal,
+            });
+        self.heap
+    }
+}
+
+// The crate declares it without its arguments, which WebAssembly does not let pass.
+#[expect(unsafe_code, reason = "a C library")]
+unsafe extern "C" {
+    fn sqlite3_vec_init(
+        db: *mut ffi::sqlite3,
+        message: *mut *mut c_char,
+        routines: *const ffi::sqlite3_api_routines,
+    ) -> c_int;
+}
+
+/// Gives a connection the functions and tables of sqlite-vec.
+///
+/// # Errors
+///
+/// SQLite's, if memory is used up.
+pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+    let mut message = ptr::null_mut();
+    // SAFETY: the connection is open; the library is linked in, so it needs no routines; a message
+    // is allocated by SQLite and is ours to free.
+    #[expect(unsafe_code, reason = "a C library")]
+    let code = unsafe {
+        let code = sqlite3_vec_init(connection.handle(), &raw mut message, ptr::null());
+        ffi::sqlite3_free(message.cast());
+        code
+    };
+    if code == ffi::SQLITE_OK {
+        Ok(())
+    } else {
+        Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apart(measure: Measure, a: &[f32], b: &[f32]) -> f64 {
+        Probe::new(a.to_vec(), measure).unwrap().apart(b).unwrap()
+    }
+
+    #[test]
+    fn distances_are_those_of_sqlite_vec() {
+        let connection = Connection::open_in_memory().unwrap();
+        register(&connection).unwrap();
+        for dimensions in [1, 7, 8, 9, 384] {
+            let vector = |seed: usize| -> Vec<f32> {
+                (0..dimensions)
+                    .map(|at| ((at * 37 + seed * 11) % 101) as f32 / 50.0 - 0.9)
+                    .collect()
+            };
+            let (a, b) = (vector(1), vector(5));
+            let blob = |v: &[f32]| -> Vec<u8> { v.iter().flat_map(|f| f.to_le_bytes()).collect() };
+            for (measure, function) in [
+                (Measure::Cosine, "vec_distance_cosine"),
+                (Measure::L2, "vec_distance_l2"),
+            ] {
+                let theirs: f64 = connection
+                    .query_row(
+                        &format!("SELECT {function}(?1, ?2)"),
+                        [blob(&a), blob(&b)],
+                        |row| row.get(0),
+                    )
+                    .unwrap();
+                let ours = apart(measure, &a, &b);
+                assert!(
+                    (ours - theirs).abs() < 1e-4,
+                    "{measure:?} of {dimensions}: {ours} {theirs}"
+                );
+            }
+        }
+        assert_eq!(
+            apart(Measure::Dot, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]),
+            32.0
+        );
+    }
+
+    #[test]
+    fn the_nearest_are_kept_in_order_whatever_order_they_come_in() {
+        for measure in [Measure::L2, Measure::Dot] {
+            let mut nearest = Nearest::new(5, measure);
+            for n in 0..1_000_u32 {
+                let apart = f64::from(n * 7_919 % 1_000);
+                nearest.offer(apart, || Ok::<_, ()>(apart as u32)).unwrap();
+            }
+            let kept: Vec<u32> = nearest.finish().into_iter().map(|(_, n)| n).collect();
+            match measure {
+                Measure::Dot => assert_eq!(kept, [999, 998, 997, 996, 995]),
+                _ => assert_eq!(kept, [0, 1, 2, 3, 4]),
+            }
+        }
+    }
+
+    #[test]
+    fn a_vector_is_a_blob_of_floats_or_a_json_array() {
+        let mut buffer = Vec::new();
+        assert_eq!(
+            read(ValueRef::Blob(&[0, 0, 128, 63, 0, 0, 0, 64]), &mut buffer),
+            Stored::Vector
+        );
+        assert_eq!(buffer, [1.0, 2.0]);
+        assert_eq!(
+            read(ValueRef::Text(b" [1, -2.5e0]"), &mut buffer),
+            Stored::Vector
+        );
+        assert_eq!(buffer, [1.0, -2.5]);
+        for (value, stored) in [
+            (ValueRef::Null, Stored::Nothing),
+            (ValueRef::Integer(1), Stored::Number),
+            (ValueRef::Blob(&[1, 2, 3]), Stored::Odd(3)),
+            (ValueRef::Blob(&[]), Stored::Odd(0)),
+            (ValueRef::Text(b"[]"), Stored::NoArray),
+            (ValueRef::Text(b"[1, \"x\"]"), Stored::NoArray),
+            (ValueRef::Text(b"\xff"), Stored::NoArray),
+        ] {
+            assert_eq!(read(value, &mut buffer), stored);
+        }
+    }
+
+    #[test]
+    fn a_vector_without_direction_has_no_cosine() {
+        assert!(Probe::new(vec![0.0, 0.0], Measure::Cosine).is_none());
+        let probe = Probe::new(vec![1.0, 0.0], Measure::Cosine).unwrap();
+        assert_eq!(probe.apart(&[0.0, 0.0]), None);
+        assert_eq!(probe.apart(&[0.0, 2.0]), Some(1.0));
+        assert_eq!(probe.dimensions(), 2);
+    }
+}

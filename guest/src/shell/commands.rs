@@ -1,0 +1,223 @@
+//! Dot commands that are commands of the table.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use super::console::Streams;
+use super::dot::usage;
+use super::{Refusal, Scene, Shell, error};
+use crate::command::arguments::Arguments;
+use crate::command::output::Output;
+use crate::command::table::find;
+use crate::files::STREAM;
+
+/// Runs a command of the table with these arguments, and prints what it says.
+fn call(
+    shell: &mut Shell,
+    name: &str,
+    given: Map<String, Value>,
+    scene: &mut Scene<'_>,
+) -> Result<(), Refusal> {
+    let output = invoke(shell, name, given, scene)?;
+    let mut out = shell.out(scene);
+    if let Some(text) = output.text {
+        write!(out, "{text}")?;
+    }
+    for note in output.notes {
+        writeln!(out, "{note}")?;
+    }
+    Ok(())
+}
+
+fn invoke(
+    shell: &mut Shell,
+    name: &str,
+    mut given: Map<String, Value>,
+    scene: &mut Scene<'_>,
+) -> Result<Output, Refusal> {
+    let Some(command) = find(name) else {
+        return Err(error(format!("there is no command {name}")));
+    };
+    if let Some(db) = &shell.db {
+        given.insert("db".into(), db.as_str().into());
+    }
+    let arguments = Arguments::check(command, &given, &scene.context.settings)?;
+    Ok((command.run)(scene.context, &arguments)?)
+}
+
+/// Words apart from options; an option is known by its name with one dash or two.
+struct Words<'a> {
+    plain: Vec<&'a str>,
+    options: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn of(given: &'a [String]) -> Self {
+        let (options, plain): (Vec<&str>, Vec<&str>) = given
+            .iter()
+            .map(String::as_str)
+            .partition(|word| word.len() > 1 && word.starts_with('-'));
+        Self {
+            plain,
+            options: options
+                .into_iter()
+                .map(|option| option.trim_start_matches('-'))
+                .collect(),
+        }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.contains(&option)
+    }
+
+    /// Whether there is no option but these.
+    fn only(&self, known: &[&str]) -> bool {
+        self.options.iter().all(|option| known.contains(option))
+    }
+}
+
+fn flags(words: &Words<'_>, names: &[(&str, &str)]) -> Map<String, Value> {
+    names
+        .iter()
+        .filter(|(option, _)| words.has(option))
+        .map(|(_, argument)| ((*argument).to_owned(), Value::Bool(true)))
+        .collect()
+}
+
+/// `.backup`; the database is `main`, named or not.
+pub fn backup(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = Words::of(given);
+    let file = match words.plain.as_slice() {
+        [file] | ["main", file] if words.only(&["overwrite"]) => *file,
+        _ => return Err(usage("backup")),
+    };
+    let mut arguments = flags(&words, &[("overwrite", "overwrite")]);
+    arguments.insert("file".into(), file.into());
+    call(shell, "backup", arguments, scene)
+}
+
+/// `.restore`.
+pub fn restore(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = Words::of(given);
+    let file = match words.plain.as_slice() {
+        [file] | ["main", file] if words.only(&[]) => *file,
+        _ => return Err(usage("restore")),
+    };
+    if shell.database(scene.context)?.in_transaction() {
+        return Err(error("a transaction is open; COMMIT or ROLLBACK it first"));
+    }
+    let arguments = Map::from_iter([("file".to_owned(), file.into())]);
+    call(shell, "restore", arguments, scene)
+}
+
+/// `.import`. The format is that of an option, of the mode in force, or of the file's ending.
+pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let mut rest = given.to_vec();
+    let mut arguments = Map::new();
+    if let Some(at) = rest
+        .iter()
+        .position(|word| word.trim_start_matches('-') == "skip")
+    {
+        let Some(number) = rest.get(at + 1).and_then(|word| word.parse::<i64>().ok()) else {
+            return Err(usage("import"));
+        };
+        arguments.insert("skip".into(), number.into());
+        rest.drain(at..at + 2);
+    }
+    let words = Words::of(&rest);
+    let [file, table] = words.plain.as_slice() else {
+        return Err(usage("import"));
+    };
+    if !words.only(&["csv", "tsv", "ascii", "no-header", "v"]) {
+        return Err(usage("import"));
+    }
+    let chosen = ["csv", "tsv", "ascii"]
+        .into_iter()
+        .find(|name| words.has(name));
+    let format = &shell.state.format;
+    let format = chosen.or(match format.mode.name() {
+        "csv" => Some("csv"),
+        "ascii" => Some("ascii"),
+        _ if format.column_separator == "\t" => Some("tsv"),
+        _ => None,
+    });
+    if let Some(format) = format {
+        arguments.insert("format".into(), format.into());
+    }
+    if words.has("no-header") {
+        arguments.insert("no_header".into(), true.into());
+    }
+    arguments.insert("file".into(), (*file).into());
+    arguments.insert("table".into(), (*table).into());
+    if words.has("v") {
+        return call(shell, "import", arguments, scene);
+    }
+    // As the sqlite3 program, it says nothing unless there is something to be said.
+    let output = invoke(shell, "import", arguments, scene)?;
+    for note in output.notes {
+        scene.console.complain(&note)?;
+    }
+    Ok(())
+}
+
+/// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
+pub fn dump(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = Words::of(given);
+    let pattern = match words.plain.as_slice() {
+        [] => None,
+        [pattern] => Some(*pattern),
+        _ => return Err(usage("dump")),
+    };
+    if !words.only(&["data-only"]) {
+        return Err(usage("dump"));
+    }
+    let mut arguments = flags(&words, &[("data-only", "data_only")]);
+    if let Some(pattern) = pattern {
+        arguments.insert("objects".into(), pattern.into());
+    }
+    scene.console.flush()?;
+    scene.context.outlet = match &shell.redirect {
+        Some(redirect) => Some(redirect.file.clone()),
+        None if scene.context.person => {
+            Some(Rc::new(RefCell::new(Streams::new(scene.context.host))))
+        }
+        None => None,
+    };
+    if scene.context.outlet.is_some() {
+        arguments.insert("out".into(), STREAM.into());
+    }
+    let result = call(shell, "dump", arguments, scene);
+    let flushed = match scene.context.outlet.take() {
+        Some(outlet) => outlet.borrow_mut().flush(),
+        None => Ok(()),
+    };
+    result?;
+    Ok(flushed?)
+}
+
+/// `.export`: a table into a file.
+pub fn export(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    const FORMATS: [&str; 8] = [
+        "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
+    ];
+    let words = Words::of(given);
+    let [table, file] = words.plain.as_slice() else {
+        return Err(usage("export"));
+    };
+    let mut known = vec!["overwrite", "no-header"];
+    known.extend(FORMATS);
+    if !words.only(&known) {
+        return Err(usage("export"));
+    }
+    let options = [("overwrite", "overwrite"), ("no-header", "no_header")];
+    let mut arguments = flags(&words, &options);
+    if let Some(format) = FORMATS.into_iter().find(|name| words.has(name)) {
+        arguments.insert("format".into(), format.into());
+    }
+    arguments.insert("table".into(), (*table).into());
+    arguments.insert("out".into(), (*file).into());
+    call(shell, "export", arguments, scene)
+}

@@ -1,0 +1,131 @@
+//! Where a shell prints.
+
+use std::io::{self, Write};
+
+use crate::host::{Host, Stream};
+
+/// Results by [`Write`], and errors apart from them.
+pub trait Console: Write {
+    /// Prints an error on a line of its own, behind everything printed so far.
+    ///
+    /// # Errors
+    /// If nobody listens any more.
+    fn complain(&mut self, message: &str) -> io::Result<()>;
+    /// Whether more rows can be shown.
+    fn has_room(&self) -> bool;
+}
+
+/// What is gathered before it goes to the host, in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// A person's standard output and standard error, without bounds.
+pub struct Streams {
+    host: &'static dyn Host,
+    buffer: Vec<u8>,
+}
+
+impl Streams {
+    /// Those of the host.
+    pub fn new(host: &'static dyn Host) -> Self {
+        Self {
+            host,
+            buffer: Vec::new(),
+        }
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() || self.host.print(Stream::Output, &self.buffer) {
+            self.buffer.clear();
+            Ok(())
+        } else {
+            self.buffer.clear();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+}
+
+impl Write for Streams {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK {
+            self.pass_on()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.pass_on()
+    }
+}
+
+impl Console for Streams {
+    fn complain(&mut self, message: &str) -> io::Result<()> {
+        self.pass_on()?;
+        // Standard error that nobody reads stops nothing.
+        self.host
+            .print(Stream::Errors, format!("{message}\n").as_bytes());
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+}
+
+/// One text with the errors in it, up to a budget.
+#[derive(Debug)]
+pub struct Page {
+    text: Vec<u8>,
+    /// Bytes that it may still take.
+    room: usize,
+    /// Whether anything had to be left out.
+    cut: bool,
+}
+
+impl Page {
+    /// A page of at most `room` bytes.
+    pub fn new(room: usize) -> Self {
+        Self {
+            text: Vec::new(),
+            room,
+            cut: false,
+        }
+    }
+
+    /// What was printed, whole lines of it, and whether that is not all.
+    pub fn finish(mut self) -> (String, bool) {
+        if self.cut {
+            let end = self.text.iter().rposition(|&byte| byte == b'\n');
+            self.text.truncate(end.map_or(0, |end| end + 1));
+        }
+        (String::from_utf8_lossy(&self.text).into_owned(), self.cut)
+    }
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = if self.cut {
+            0
+        } else {
+            bytes.len().min(self.room)
+        };
+        self.text.extend_from_slice(&bytes[..taken]);
+        self.room -= taken;
+        self.cut |= taken < bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Console for Page {
+    fn complain(&mut self, message: &str) -> io::Result<()> {
+        writeln!(self, "{message}")
+    }
+
+    fn has_room(&self) -> bool {
+        !self.cut
+    }
+}

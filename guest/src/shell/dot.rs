@@ -1,0 +1,452 @@
+//! The dot commands: their names, what they take, and which one a word stands for.
+
+use std::io::Write;
+
+use super::{
+    Refusal, Scene, Shell, commands, error, expert, files, lint, look, parameter, settings, words,
+};
+use crate::command::near::nearest;
+
+/// Runs a dot command; its words come without its name.
+type Run = fn(&mut Shell, &[String], &mut Scene<'_>) -> Result<(), Refusal>;
+
+/// One dot command.
+pub struct Dot {
+    /// Its name.
+    pub name: &'static str,
+    /// The least number of letters that stand for it.
+    least: usize,
+    /// What it takes.
+    takes: &'static str,
+    /// What it does; a line for each thing to know.
+    help: &'static str,
+    run: Run,
+}
+
+impl Dot {
+    /// How to call it, as a refusal.
+    pub fn usage(&self) -> Refusal {
+        Refusal::Said(format!("Usage: .{} {}", self.name, self.takes))
+    }
+}
+
+const fn dot(
+    name: &'static str,
+    least: usize,
+    takes: &'static str,
+    help: &'static str,
+    run: Run,
+) -> Dot {
+    Dot {
+        name,
+        least,
+        takes,
+        help,
+        run,
+    }
+}
+
+/// Every dot command. The first whose name starts as the word does is meant, if the word is long enough.
+pub static DOTS: &[Dot] = &[
+    dot(
+        "backup",
+        3,
+        "?--overwrite? ?main? FILE",
+        "Backup the database to FILE\n\
+         A file that is there is replaced only if --overwrite says so.",
+        commands::backup,
+    ),
+    dot(
+        "bail",
+        3,
+        "on|off",
+        "Stop after hitting an error.  Default OFF",
+        settings::bail,
+    ),
+    dot(
+        "changes",
+        3,
+        "on|off",
+        "Show number of rows changed by SQL",
+        settings::changes,
+    ),
+    dot(
+        "databases",
+        2,
+        "",
+        "List names and files of the databases",
+        look::databases,
+    ),
+    dot(
+        "dump",
+        1,
+        "?--data-only? ?OBJECTS?",
+        "Render database content as SQL",
+        commands::dump,
+    ),
+    dot(
+        "echo",
+        1,
+        "on|off",
+        "Turn command echo on or off",
+        settings::echo,
+    ),
+    dot(
+        "eqp",
+        2,
+        "on|off|full",
+        "Show the plan of a statement before it runs",
+        settings::eqp,
+    ),
+    dot(
+        "exit",
+        3,
+        "?CODE?",
+        "Exit this program with return-code CODE",
+        settings::exit,
+    ),
+    dot(
+        "explain",
+        4,
+        "?on|off|auto?",
+        "Change the EXPLAIN formatting mode.  Default: auto",
+        settings::explain,
+    ),
+    dot(
+        "expert",
+        4,
+        "",
+        "Suggest indexes for the next statements instead of running them",
+        expert::turn_on,
+    ),
+    dot(
+        "export",
+        4,
+        "?OPTIONS? TABLE FILE",
+        "Write the rows of TABLE into FILE\n\
+         --csv --json --tabs --markdown --insert --quote --line --html  Format; default: by the file's ending\n\
+         --no-header  Leave column names out\n\
+         --overwrite  Replace a file that is there",
+        commands::export,
+    ),
+    dot(
+        "fuel",
+        1,
+        "",
+        "Show the work of the last statement, and the budget",
+        settings::fuel,
+    ),
+    dot(
+        "headers",
+        1,
+        "on|off",
+        "Turn display of headers on or off",
+        settings::headers,
+    ),
+    dot("help", 3, "?PATTERN?", "Show help text for PATTERN", help),
+    dot(
+        "import",
+        2,
+        "?OPTIONS? FILE TABLE",
+        "Import data from FILE into TABLE\n\
+         --csv --tsv --ascii  Format; default: by the mode or the file's ending\n\
+         --skip N             Skip the first N records\n\
+         --no-header          The first record is data\n\
+         -v                   Say what was done",
+        commands::import,
+    ),
+    dot(
+        "indexes",
+        1,
+        "?LIKE-PATTERN?",
+        "Show names of indexes, of tables that match",
+        look::indexes,
+    ),
+    dot(
+        "lint",
+        3,
+        "fkey-indexes",
+        "Report foreign keys whose columns have no index",
+        lint::run,
+    ),
+    dot(
+        "mode",
+        1,
+        "MODE ?OPTIONS?",
+        "Set output mode\n\
+         MODE is one of: ascii box column csv html insert json line list\n\
+         markdown qbox quote table tabs tcl\n\
+         --wrap N       Wrap output lines to no longer than N characters\n\
+         --wordwrap B   Wrap or not at word boundaries per B (on/off)\n\
+         --ww           Shorthand for \"--wordwrap 1\"\n\
+         --quote        Quote output text as SQL literals\n\
+         --noquote      Do not quote output text\n\
+         TABLE          The name of SQL table used for \"insert\" mode",
+        settings::mode,
+    ),
+    dot(
+        "nullvalue",
+        1,
+        "STRING",
+        "Use STRING in place of NULL values",
+        settings::nullvalue,
+    ),
+    dot(
+        "once",
+        2,
+        "?--overwrite? FILE",
+        "Output for the next SQL command only to FILE\n\
+         A file that is there is replaced only if --overwrite says so.",
+        files::once,
+    ),
+    dot(
+        "output",
+        1,
+        "?--overwrite? ?FILE?",
+        "Send output to FILE or stdout if FILE is omitted\n\
+         A file that is there is replaced only if --overwrite says so.",
+        files::output,
+    ),
+    dot(
+        "parameter",
+        1,
+        "CMD ...",
+        "Manage SQL parameter bindings\n\
+         clear           Erase all bindings\n\
+         init            Does nothing: bindings need no table here\n\
+         list            List the current parameter bindings\n\
+         set NAME VALUE  Given parameter NAME a value of VALUE\n\
+         unset NAME      Remove NAME",
+        parameter::run,
+    ),
+    dot(
+        "print",
+        3,
+        "STRING...",
+        "Print literal STRING",
+        settings::print,
+    ),
+    dot("quit", 1, "", "Exit this program", settings::quit),
+    dot("read", 3, "FILE", "Read input from FILE", files::read),
+    dot(
+        "restore",
+        3,
+        "?main? FILE",
+        "Restore content of the database from FILE",
+        commands::restore,
+    ),
+    dot(
+        "schema",
+        3,
+        "?--indent? ?--nosys? ?LIKE-PATTERN?",
+        "Show the CREATE statements matching PATTERN\n\
+         --indent             One column on each line\n\
+         --nosys              Omit objects whose names start with \"sqlite_\"",
+        look::schema,
+    ),
+    dot(
+        "separator",
+        3,
+        "COL ?ROW?",
+        "Change the column and row separators",
+        settings::separator,
+    ),
+    dot(
+        "show",
+        3,
+        "",
+        "Show the current values for various settings",
+        settings::show,
+    ),
+    dot(
+        "stats",
+        2,
+        "on|off",
+        "Show SQLite's counters after each statement",
+        settings::stats,
+    ),
+    dot(
+        "tables",
+        2,
+        "?TABLE?",
+        "List names of tables matching LIKE pattern TABLE",
+        look::tables,
+    ),
+    dot(
+        "timer",
+        3,
+        "on|off",
+        "Show time and fuel after each statement",
+        settings::timer,
+    ),
+    dot(
+        "width",
+        1,
+        "NUM1 NUM2 ...",
+        "Set minimum column widths for columnar output",
+        settings::width,
+    ),
+];
+
+/// What the sqlite3 program has and a sandbox has not: why, and what to use.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "archive",
+        "archives are files, and no SQL here can reach any",
+    ),
+    (
+        "auth",
+        "the authorizer guards the sandbox and is not to be watched from within",
+    ),
+    ("binary", "results are always printed as they are"),
+    (
+        "cd",
+        "there is no current folder in the sandbox; name files by their path",
+    ),
+    ("check", "it is for tests of the sqlite3 program"),
+    ("clone", "it would make another database; use .backup"),
+    ("connection", "there is one connection to one database"),
+    (
+        "dbconfig",
+        "the owner of the database fixes the configuration",
+    ),
+    ("dbinfo", "use .databases, or the PRAGMAs"),
+    (
+        "excel",
+        "no other program can be started; use .mode csv and .once FILE",
+    ),
+    ("filectrl", "files are the host's side of the wall"),
+    ("fullschema", "use .schema, and SELECT * FROM sqlite_stat1"),
+    (
+        "imposter",
+        "the schema is only changed by CREATE, ALTER and DROP",
+    ),
+    (
+        "limit",
+        "the budgets are fixed when the shell starts; see sqlarium shell --help",
+    ),
+    (
+        "load",
+        "no extension can be loaded; .help and the functions command list what is built in",
+    ),
+    ("log", "there is no log"),
+    (
+        "nonce",
+        "there is no safe mode to suspend: the sandbox is always on",
+    ),
+    (
+        "open",
+        "a shell works on the database it was started with; start another with sqlarium shell FILE",
+    ),
+    ("progress", "Ctrl-C, --timeout and --fuel end a statement"),
+    ("prompt", "the prompts are fixed"),
+    (
+        "recover",
+        "it is not built in; PRAGMA integrity_check says what is damaged",
+    ),
+    ("save", "use .backup FILE"),
+    (
+        "scanstats",
+        "SQLite is built without it; use .stats on or .eqp on",
+    ),
+    ("selftest", "use PRAGMA integrity_check"),
+    ("session", "change sets are not offered here"),
+    ("sha3sum", "it is not built in"),
+    ("shell", "no other program can be started from the sandbox"),
+    ("system", "no other program can be started from the sandbox"),
+    ("testcase", "it is for tests of the sqlite3 program"),
+    ("testctrl", "it is for tests of the sqlite3 program"),
+    (
+        "timeout",
+        "--busy-timeout fixes how long a lock is waited for",
+    ),
+    ("trace", "use .echo on"),
+    ("vfsinfo", "files are the host's side of the wall"),
+    ("vfslist", "files are the host's side of the wall"),
+    ("vfsname", "files are the host's side of the wall"),
+];
+
+/// The dot command that a word stands for.
+fn find(word: &str) -> Option<&'static Dot> {
+    let folded = if word == "indices" { "indexes" } else { word };
+    DOTS.iter()
+        .find(|dot| dot.name == folded)
+        .or_else(|| {
+            DOTS.iter()
+                .find(|dot| word.len() >= dot.least && dot.name.starts_with(word))
+        })
+        .filter(|_| !word.is_empty())
+}
+
+/// Runs the dot command of a line that comes without its dot.
+pub fn run(shell: &mut Shell, line: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = words::split(line);
+    let (name, rest) = match words.split_first() {
+        Some((name, rest)) => (name.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    if let Some(dot) = find(name) {
+        return (dot.run)(shell, rest, scene);
+    }
+    if let Some((name, why)) = REFUSED
+        .iter()
+        .find(|(refused, _)| !name.is_empty() && refused.starts_with(name))
+    {
+        return Err(error(format!(".{name} is not available: {why}.")));
+    }
+    let shown: String = name.chars().take(40).collect();
+    let hint = match nearest(&shown, DOTS.iter().map(|dot| dot.name)) {
+        Some(near) => format!(" Did you mean .{near}?"),
+        None => String::new(),
+    };
+    Err(error(format!(
+        "unknown command \".{shown}\".{hint} Enter \".help\" for help."
+    )))
+}
+
+/// The dot command whose `run` asks for its own usage.
+pub fn usage(name: &str) -> Refusal {
+    find(name).map_or_else(|| error(name), Dot::usage)
+}
+
+fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let mut out = shell.out(scene);
+    let Some(pattern) = words.first() else {
+        for dot in DOTS {
+            let first = dot.help.lines().next().unwrap_or_default();
+            writeln!(
+                out,
+                "{:<24} {first}",
+                format!(".{} {}", dot.name, dot.takes)
+            )?;
+        }
+        return Ok(());
+    };
+    let pattern = pattern.trim_start_matches('.');
+    let found: Vec<&Dot> = match find(pattern) {
+        Some(dot) => vec![dot],
+        None => DOTS
+            .iter()
+            .filter(|dot| {
+                dot.name.contains(pattern)
+                    || dot.help.to_lowercase().contains(&pattern.to_lowercase())
+            })
+            .collect(),
+    };
+    if found.is_empty() {
+        writeln!(out, "Nothing matches '{pattern}'")?;
+    }
+    for dot in found {
+        let mut lines = dot.help.lines();
+        let first = lines.next().unwrap_or_default();
+        writeln!(
+            out,
+            "{:<24} {first}",
+            format!(".{} {}", dot.name, dot.takes)
+        )?;
+        for line in lines {
+            writeln!(out, "   {line}")?;
+        }
+    }
+    Ok(())
+}

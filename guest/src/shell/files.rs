@@ -1,0 +1,102 @@
+//! Dot commands that read files and make them.
+
+use std::io::{BufRead as _, Read as _};
+
+use super::dot::usage;
+use super::redirect::{Made, Redirect};
+use super::{Refusal, Scene, Shell, error};
+
+/// Files that may read one another.
+const DEEPEST: usize = 25;
+
+/// `.output`: results go to a file from now on, or to the console again.
+pub fn output(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    redirect(shell, given, scene, "output")
+}
+
+/// `.once`: the results of the next statement or dot command go to a file.
+pub fn once(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    redirect(shell, given, scene, "once")
+}
+
+fn redirect(
+    shell: &mut Shell,
+    given: &[String],
+    scene: &mut Scene<'_>,
+    command: &str,
+) -> Result<(), Refusal> {
+    let replace = |word: &&String| matches!(word.as_str(), "--overwrite" | "-overwrite");
+    let names: Vec<&String> = given.iter().filter(|word| !replace(word)).collect();
+    shell.close_redirect()?;
+    let name = match names.as_slice() {
+        [] if command == "output" => return Ok(()),
+        [name] if name.as_str() == "stdout" => return Ok(()),
+        [name] if name.starts_with('|') => {
+            return Err(error(
+                "no other program can be started from the sandbox; name a file",
+            ));
+        }
+        [name] if !name.starts_with('-') => name.as_str(),
+        _ => return Err(usage(command)),
+    };
+    let files = scene.context.engine.files();
+    let writer = files.write(name, given.iter().any(|word| replace(&word)))?;
+    shell.redirect = Some(Redirect {
+        file: Made::new(writer, files),
+        name: name.to_owned(),
+        // This dot command, and the next line.
+        left: (command == "once").then_some(2),
+    });
+    Ok(())
+}
+
+/// `.read`: takes the lines of a file as if they stood here.
+pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let [name] = given else {
+        return Err(usage("read"));
+    };
+    if name.starts_with('|') {
+        return Err(error(
+            "no other program can be started from the sandbox; name a file",
+        ));
+    }
+    if shell.depth >= DEEPEST {
+        return Err(error(format!("input nesting limit ({DEEPEST}) reached")));
+    }
+    let files = scene.context.engine.files();
+    let mut reader = files.read(name)?;
+    let limit = scene.context.settings.limits.request_bytes;
+    let line = std::mem::replace(&mut shell.line, 0);
+    shell.depth += 1;
+    let result = loop {
+        let mut bytes = Vec::new();
+        let read = reader
+            .by_ref()
+            .take(limit + 1)
+            .read_until(b'\n', &mut bytes);
+        match read {
+            Err(failed) => break Err(files.failure(&failed).into()),
+            Ok(0) => break shell.flush_pending(scene),
+            Ok(_) => {}
+        }
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        } else if bytes.len() as u64 > limit {
+            break Err(error(format!(
+                "a line of {name} is longer than {limit} bytes (--request)"
+            )));
+        }
+        shell.line += 1;
+        let errors = shell.errors;
+        if let Err(refusal) = shell.take(&String::from_utf8_lossy(&bytes), scene) {
+            break Err(refusal);
+        }
+        if shell.errors > errors && (shell.state.bail || shell.stopped(scene)) {
+            break Ok(());
+        }
+    };
+    shell.depth -= 1;
+    shell.line = line;
+    shell.pending.clear();
+    result
+}

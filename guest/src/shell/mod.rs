@@ -1,0 +1,337 @@
+//! The shell: lines in, text out, as the sqlite3 program takes and prints them.
+//!
+//! One interpreter for a person at a terminal, for a script on a pipe, and for the command `run`.
+//! <https://www.sqlite.org/cli.html> says what it imitates; where a dot command would reach outside
+//! of the sandbox, it says why not and what to use.
+//!
+//! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
+//! - [`statement`]: SQL, its results and its errors.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are
+//!   commands of the table.
+//! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
+
+mod commands;
+pub mod complete;
+pub mod console;
+mod dot;
+mod expert;
+mod explain;
+mod files;
+mod lint;
+mod look;
+mod parameter;
+mod redirect;
+mod settings;
+mod state;
+mod statement;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::io;
+
+use crate::command::Context;
+use crate::command::status::Failure;
+use crate::engine::database::Database;
+use crate::engine::{complete as whole, text};
+use crate::host::Verdict;
+use console::Console;
+use redirect::{Outlet, Redirect};
+use state::State;
+
+/// What the shell waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A statement or a dot command.
+    Ready,
+    /// The rest of a statement.
+    More,
+    /// Nothing: it is over, with this exit code.
+    Quit(u8),
+}
+
+/// Why a dot command or a statement was given up.
+#[derive(Debug)]
+enum Refusal {
+    /// What to print, without a newline.
+    Said(String),
+    /// The output takes nothing more.
+    Output(io::Error),
+    /// Not refused: the shell is to end.
+    Quit(u8),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Said(format!("Error: {failure}"))
+    }
+}
+
+fn error(message: impl std::fmt::Display) -> Refusal {
+    Refusal::Said(format!("Error: {message}"))
+}
+
+/// What a line works with.
+struct Scene<'a> {
+    context: &'a mut Context,
+    console: &'a mut dyn Console,
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Shell {
+    state: State,
+    /// Lines of a statement that is not whole yet.
+    pending: String,
+    /// The number of its first line.
+    pending_line: u64,
+    /// The number of the last line.
+    line: u64,
+    errors: u64,
+    interactive: bool,
+    /// The database, unless it is the served one.
+    db: Option<String>,
+    /// Where rows go instead of the console.
+    redirect: Option<Redirect>,
+    /// How many files read one another.
+    depth: usize,
+    /// Fuel of the last statement.
+    fuel: u64,
+}
+
+impl Shell {
+    /// A shell with everything as the sqlite3 program starts. `interactive`: a person sits at it, so
+    /// that errors need no line number, and an error is no reason to fail in the end.
+    pub fn new(interactive: bool, db: Option<&str>) -> Self {
+        Self {
+            state: State::default(),
+            pending: String::new(),
+            pending_line: 0,
+            line: 0,
+            errors: 0,
+            interactive,
+            db: db.map(ToOwned::to_owned),
+            redirect: None,
+            depth: 0,
+            fuel: 0,
+        }
+    }
+
+    /// A shell that goes on with what an earlier one kept, and says what was lost with it.
+    pub fn resume(interactive: bool, kept: &str, console: &mut dyn Console) -> Self {
+        let mut shell = Self::new(interactive, None);
+        if let Some((state, open, line)) = State::read(kept) {
+            shell.state = state;
+            shell.line = line;
+            if open {
+                let _ = console.complain(
+                    "The open transaction was rolled back, and temporary tables are gone.",
+                );
+            }
+        }
+        shell
+    }
+
+    /// What a later shell needs to go on.
+    pub fn kept(&self, context: &mut Context) -> String {
+        let open = self.database(context).is_ok_and(|db| db.in_transaction());
+        self.state.write(open, self.line)
+    }
+
+    /// How many statements and dot commands failed.
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    /// Takes one line, without its newline.
+    pub fn feed(&mut self, line: &str, context: &mut Context, console: &mut dyn Console) -> Next {
+        self.line += 1;
+        let mut scene = Scene { context, console };
+        if let Ok(database) = self.database(scene.context) {
+            database.keep_transactions(true);
+        }
+        let mut taken = self.take(line, &mut scene);
+        if matches!(taken, Err(Refusal::Quit(_))) {
+            let closed = self.close_redirect();
+            if let Err(refusal) = self.settle(closed, &mut scene) {
+                taken = Err(refusal);
+            }
+        }
+        let flushed = scene.console.flush();
+        match taken.and(flushed.map_err(Refusal::from)) {
+            // Whoever closed the pipe has seen enough.
+            Err(Refusal::Output(_)) => Next::Quit(0),
+            Err(Refusal::Quit(code)) => Next::Quit(code),
+            _ if self.state.bail && self.errors > 0 && !self.interactive => Next::Quit(1),
+            _ if self.pending.is_empty() => Next::Ready,
+            _ => Next::More,
+        }
+    }
+
+    /// The lines are over: runs what is left of a statement, and answers the exit code.
+    pub fn finish(&mut self, context: &mut Context, console: &mut dyn Console) -> u8 {
+        let mut scene = Scene { context, console };
+        let ended = self.flush_pending(&mut scene);
+        let closed = self.close_redirect();
+        let _ = self.settle(closed, &mut scene);
+        let _ = scene.console.flush();
+        match ended {
+            Err(Refusal::Quit(code)) => code,
+            _ => u8::from(self.errors > 0 && !self.interactive),
+        }
+    }
+
+    /// Rolls back what is still open, and takes no transaction across calls any more; answers whether
+    /// there was one.
+    pub fn close(&mut self, context: &mut Context) -> bool {
+        self.redirect = None;
+        self.database(context).is_ok_and(|database| {
+            let open = database.roll_back();
+            database.keep_transactions(false);
+            open
+        })
+    }
+
+    /// Forgets the statement that is not whole yet, as Ctrl-C asks for.
+    pub fn forget(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Where results go.
+    fn out<'s>(&'s mut self, scene: &'s mut Scene<'_>) -> Outlet<'s> {
+        Outlet {
+            redirect: self.redirect.as_mut(),
+            console: scene.console,
+        }
+    }
+
+    /// The line that a statement started on; none where a person typed it just now.
+    fn line_number(&self) -> Option<u64> {
+        (!self.interactive || self.depth > 0).then_some(self.pending_line)
+    }
+
+    /// Ends what `.once` began.
+    fn end_once(&mut self, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+        let Some(left) = self.redirect.as_mut().and_then(|to| to.left.as_mut()) else {
+            return Ok(());
+        };
+        *left -= 1;
+        if *left > 0 {
+            return Ok(());
+        }
+        let closed = self.close_redirect();
+        self.settle(closed, scene)
+    }
+
+    /// Gives the file that results went to its name.
+    fn close_redirect(&mut self) -> Result<(), Refusal> {
+        match self.redirect.take() {
+            Some(redirect) => Ok(redirect.file.borrow_mut().publish()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a budget or the client has stopped the call.
+    fn stopped(&self, scene: &Scene<'_>) -> bool {
+        scene.context.engine.pulse().verdict() != Verdict::Proceed
+    }
+
+    fn database<'c>(&self, context: &'c mut Context) -> Result<&'c mut Database, Failure> {
+        context.engine.database(self.db.as_deref())
+    }
+
+    fn take(&mut self, line: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if self.pending.is_empty() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                return self.echo(line, scene);
+            }
+            if let Some(command) = line.strip_prefix('.') {
+                self.echo(line, scene)?;
+                let result = dot::run(self, command, scene);
+                self.settle(result, scene)?;
+                return self.end_once(scene);
+            }
+            self.pending_line = self.line;
+            self.pending.push_str(line.trim_start());
+        } else if terminates(line) && whole::is(&format!("{};", self.pending)) {
+            self.pending.push(';');
+        } else {
+            self.pending.push('\n');
+            self.pending.push_str(line);
+        }
+        if line.contains([';', '/']) || terminates(line) {
+            if whole::is(&self.pending) {
+                return self.flush_pending(scene);
+            }
+            if only_comments(&self.pending) {
+                let comments = std::mem::take(&mut self.pending);
+                return self.echo(&comments, scene);
+            }
+        } else if only_comments(&self.pending) {
+            let comments = std::mem::take(&mut self.pending);
+            return self.echo(&comments, scene);
+        }
+        Ok(())
+    }
+
+    /// Runs what was gathered, whole or not.
+    fn flush_pending(&mut self, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+        let sql = std::mem::take(&mut self.pending);
+        if sql.is_empty() {
+            return Ok(());
+        }
+        self.echo(&sql, scene)?;
+        let result = statement::group(self, &sql, scene);
+        let settled = self.settle(result, scene);
+        self.end_once(scene)?;
+        settled
+    }
+
+    fn echo(&self, text: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+        if self.state.echo {
+            writeln!(scene.console, "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Prints why something failed, and counts it.
+    fn settle(
+        &mut self,
+        result: Result<(), Refusal>,
+        scene: &mut Scene<'_>,
+    ) -> Result<(), Refusal> {
+        match result {
+            Err(Refusal::Said(message)) => {
+                self.errors += 1;
+                scene.console.complain(&message)?;
+                Ok(())
+            }
+            // Not the console, then: the file that results go to. It is given up, and gone.
+            Err(Refusal::Output(failed)) if failed.kind() != io::ErrorKind::BrokenPipe => {
+                self.errors += 1;
+                self.redirect = None;
+                scene.console.complain(&format!("Error: {failed}"))?;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether the line ends a statement as other systems have it: `/` or `go` alone.
+fn terminates(line: &str) -> bool {
+    let line = line.trim();
+    line == "/" || line.eq_ignore_ascii_case("go")
+}
+
+/// Whether there is nothing but white space and comments, all of them closed.
+fn only_comments(sql: &str) -> bool {
+    text::blank(sql) == sql.len() && text::blank(&format!("{sql}\nx")) == sql.len() + 1
+}

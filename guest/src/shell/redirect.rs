@@ -1,0 +1,96 @@
+//! Results that go to a file instead.
+
+use std::io::{self, Write};
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::console::Console;
+use crate::command::status::Failure;
+use crate::files::{Files, Writer};
+
+/// A file that gets its name when it is whole.
+pub struct Made {
+    /// Until it has its name.
+    writer: Option<Writer>,
+    files: Files,
+}
+
+impl Made {
+    /// A file that was started.
+    pub fn new(writer: Writer, files: Files) -> Rc<RefCell<Self>> {
+        let writer = Some(writer);
+        Rc::new(RefCell::new(Self { writer, files }))
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// What the host refuses; the file is gone then.
+    pub fn publish(&mut self) -> Result<(), Failure> {
+        match self.writer.take() {
+            Some(writer) => writer.publish().map_err(|error| self.files.failure(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Write for Made {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.writer {
+            Some(writer) => writer.write(bytes),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where results go.
+pub struct Redirect {
+    /// The file.
+    pub file: Rc<RefCell<Made>>,
+    /// Its name.
+    pub name: String,
+    /// Lines that it is for, this one included; none: all that follow.
+    pub left: Option<u8>,
+}
+
+impl std::fmt::Debug for Redirect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redirect")
+            .field("name", &self.name)
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The file if there is one, else the console.
+pub struct Outlet<'a> {
+    /// The file.
+    pub redirect: Option<&'a mut Redirect>,
+    /// The console.
+    pub console: &'a mut dyn Console,
+}
+
+impl Outlet<'_> {
+    /// Whether more rows can be shown.
+    pub fn has_room(&self) -> bool {
+        self.redirect.is_some() || self.console.has_room()
+    }
+}
+
+impl Write for Outlet<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.redirect {
+            Some(redirect) => redirect.file.borrow_mut().write(bytes),
+            None => self.console.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,285 @@
+//! Dot commands that set how the shell works, show it, or end it.
+
+use std::io::Write;
+
+use super::dot::usage;
+use super::state::Plan;
+use super::{Refusal, Scene, Shell, error, words};
+use crate::render::mode::NAMES;
+
+/// The truth of the only word. What is no truth value is taken for no, and said so.
+fn flag(name: &str, given: &[String], scene: &mut Scene<'_>) -> Result<bool, Refusal> {
+    let [word] = given else {
+        return Err(usage(name));
+    };
+    truth(word, scene)
+}
+
+fn truth(word: &str, scene: &mut Scene<'_>) -> Result<bool, Refusal> {
+    if let Some(truth) = words::truth(word) {
+        return Ok(truth);
+    }
+    scene.console.complain(&format!(
+        "ERROR: Not a boolean value: \"{word}\". Assuming \"no\"."
+    ))?;
+    Ok(false)
+}
+
+pub fn bail(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.bail = flag("bail", given, scene)?;
+    Ok(())
+}
+
+pub fn changes(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.changes = flag("changes", given, scene)?;
+    Ok(())
+}
+
+pub fn echo(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.echo = flag("echo", given, scene)?;
+    Ok(())
+}
+
+pub fn headers(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.format.headers = flag("headers", given, scene)?;
+    shell.state.headers_set = true;
+    Ok(())
+}
+
+pub fn stats(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.stats = flag("stats", given, scene)?;
+    Ok(())
+}
+
+pub fn timer(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.timer = flag("timer", given, scene)?;
+    Ok(())
+}
+
+pub fn eqp(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.plan = match given {
+        [word] if word == "full" => Plan::Full,
+        [word] if truth(word, scene)? => Plan::On,
+        [_] => Plan::Off,
+        _ => return Err(usage("eqp")),
+    };
+    Ok(())
+}
+
+pub fn explain(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.explain = match given {
+        [] => true,
+        [word] if word == "auto" => true,
+        [word] => truth(word, scene)?,
+        _ => return Err(usage("explain")),
+    };
+    Ok(())
+}
+
+pub fn exit(_: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+    let code = given.first().and_then(|word| word.parse::<i64>().ok());
+    // As the operating system takes it: its low byte.
+    let code = code.unwrap_or(0).to_le_bytes()[0];
+    Err(Refusal::Quit(code))
+}
+
+pub fn quit(_: &mut Shell, _: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+    Err(Refusal::Quit(0))
+}
+
+pub fn fuel(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let (used, budget) = (shell.fuel, scene.context.settings.limits.fuel);
+    writeln!(shell.out(scene), "fuel: {used} of {budget} (--fuel)")?;
+    Ok(())
+}
+
+pub fn print(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    writeln!(shell.out(scene), "{}", given.join(" "))?;
+    Ok(())
+}
+
+pub fn nullvalue(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+    let [word] = given else {
+        return Err(usage("nullvalue"));
+    };
+    shell.state.format.nullvalue.clone_from(word);
+    Ok(())
+}
+
+pub fn separator(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+    let (column, row) = match given {
+        [column] => (column, None),
+        [column, row] => (column, Some(row)),
+        _ => return Err(usage("separator")),
+    };
+    let format = &mut shell.state.format;
+    format.column_separator.clone_from(column);
+    if let Some(row) = row {
+        format.row_separator.clone_from(row);
+    }
+    Ok(())
+}
+
+pub fn width(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+    shell.state.format.widths = given.iter().map(|word| word.parse().unwrap_or(0)).collect();
+    Ok(())
+}
+
+/// The mode that a word stands for: its name, its plural, or how it starts.
+fn mode_name(word: &str) -> Option<&'static str> {
+    const ORDER: [&str; 15] = [
+        "line", "column", "list", "html", "tcl", "csv", "tabs", "insert", "quote", "ascii",
+        "markdown", "table", "box", "qbox", "json",
+    ];
+    let word = match word {
+        "lines" | "columns" => &word[..word.len() - 1],
+        word => word,
+    };
+    let starts = |name: &&&str| !word.is_empty() && name.starts_with(word);
+    ORDER.iter().find(starts).copied()
+}
+
+pub fn mode(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    if given.is_empty() {
+        let mode = described(shell);
+        writeln!(shell.out(scene), "current output mode: {mode}")?;
+        return Ok(());
+    }
+    let mut format = shell.state.format.clone();
+    let (mut chosen, mut table, mut options) = (None, None, Vec::new());
+    let mut given = given.iter();
+    while let Some(word) = given.next() {
+        match word.strip_prefix("--").or_else(|| word.strip_prefix('-')) {
+            Some("wrap") => {
+                let number = given.next().and_then(|word| word.parse().ok());
+                let Some(number) = number else {
+                    return Err(error("--wrap takes a number of characters"));
+                };
+                options.push((Some(number), None, None));
+            }
+            Some("wordwrap") => {
+                let Some(word) = given.next() else {
+                    return Err(error("--wordwrap takes on or off"));
+                };
+                options.push((None, Some(truth(word, scene)?), None));
+            }
+            Some("ww") => options.push((None, Some(true), None)),
+            Some("quote") => options.push((None, None, Some(true))),
+            Some("noquote") => options.push((None, None, Some(false))),
+            Some(_) => {
+                return Err(Refusal::Said(format!(
+                    "unknown option: {word}\noptions:\n  --noquote\n  --quote\n  --wordwrap on/off\n  --wrap N\n  --ww"
+                )));
+            }
+            None if chosen.is_none() => chosen = Some(word),
+            None if table.is_none() => table = Some(word),
+            None => return Err(error(format!("extra argument: \"{word}\""))),
+        }
+    }
+    if let Some(word) = chosen {
+        let Some(name) = mode_name(word) else {
+            return Err(error(format!("mode should be one of: {}", NAMES.join(" "))));
+        };
+        format.select(name);
+        if name == "column" && !shell.state.headers_set {
+            format.headers = true;
+        }
+        if name == "insert" {
+            let table = table.map_or("table", |table| table.as_str());
+            format.table = table.to_owned();
+        }
+    }
+    for (wrap, words, quote) in options {
+        format.wrap = wrap.unwrap_or(format.wrap);
+        format.word_wrap = words.unwrap_or(format.word_wrap);
+        format.quote = quote.unwrap_or(format.quote);
+    }
+    shell.state.format = format;
+    Ok(())
+}
+
+/// The mode, and for an aligned one how it wraps.
+fn described(shell: &Shell) -> String {
+    let format = &shell.state.format;
+    if !format.mode.aligned() {
+        return format.mode.name().to_owned();
+    }
+    format!(
+        "{} --wrap {} --wordwrap {} --{}quote",
+        format.mode.name(),
+        format.wrap,
+        on_off(format.word_wrap),
+        if format.quote { "" } else { "no" }
+    )
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// A text as C would write it.
+fn escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    // Writing to a Vec does not fail.
+    let _ = crate::render::mode::c_string(&mut out, text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    if !given.is_empty() {
+        return Err(usage("show"));
+    }
+    let state = &shell.state;
+    let widths: String = state
+        .format
+        .widths
+        .iter()
+        .map(|width| format!("{width} "))
+        .collect();
+    let output = match &shell.redirect {
+        Some(redirect) => redirect.name.clone(),
+        None => "stdout".to_owned(),
+    };
+    let eqp = match state.plan {
+        Plan::Off => "off",
+        Plan::On => "on",
+        Plan::Full => "full",
+    };
+    let lines = [
+        ("echo", on_off(state.echo).to_owned()),
+        ("eqp", eqp.to_owned()),
+        (
+            "explain",
+            if state.explain { "auto" } else { "off" }.to_owned(),
+        ),
+        ("headers", on_off(state.format.headers).to_owned()),
+        ("mode", described(shell)),
+        ("nullvalue", escaped(&state.format.nullvalue)),
+        ("output", output),
+        ("colseparator", escaped(&state.format.column_separator)),
+        ("rowseparator", escaped(&state.format.row_separator)),
+        ("stats", on_off(state.stats).to_owned()),
+        ("width", widths),
+        ("filename", scene.context.settings.title.clone()),
+    ];
+    let mut out = shell.out(scene);
+    for (name, value) in lines {
+        writeln!(out, "{name:>12}: {value}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_is_found_by_its_name_and_by_how_it_starts() {
+        for name in NAMES {
+            assert_eq!(mode_name(name), Some(name));
+        }
+        assert_eq!(mode_name("col"), Some("column"));
+        assert_eq!(mode_name("columns"), Some("column"));
+        assert_eq!(mode_name("md"), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! The shell, line by line.
+
+use super::console::{Console, Page};
+use super::{Next, Shell};
+use crate::command::Context;
+use crate::engine::Engine;
+use crate::host::Alone;
+use crate::settings::Settings;
+
+fn context(settings: Settings) -> Context {
+    Context {
+        engine: Engine::new(&settings, &Alone),
+        settings,
+        host: &Alone,
+        outlet: None,
+        person: false,
+    }
+}
+
+/// What a script prints, errors in between, and the exit code.
+fn ran_with(settings: Settings, script: &str) -> (String, u8) {
+    let mut context = context(settings);
+    let mut page = Page::new(1 << 20);
+    let mut shell = Shell::new(false, None);
+    let mut code = None;
+    for line in script.lines() {
+        if let Next::Quit(quit) = shell.feed(line, &mut context, &mut page) {
+            code = Some(quit);
+            break;
+        }
+    }
+    let code = code.unwrap_or_else(|| shell.finish(&mut context, &mut page));
+    (page.finish().0, code)
+}
+
+fn ran(script: &str) -> String {
+    ran_with(Settings::default(), script).0
+}
+
+#[test]
+fn a_statement_can_take_several_lines_and_a_line_several_statements() {
+    assert_eq!(
+        ran("SELECT 1,\n  2 -- ; no end\n;SELECT 3; SELECT ';'"),
+        "1|2\n3\n;\n"
+    );
+    assert_eq!(
+        ran("/* a\n comment */\nSELECT 1\n/\nSELECT 2\ngo"),
+        "1\n2\n"
+    );
+}
+
+#[test]
+fn what_is_waited_for_is_told() {
+    let mut context = context(Settings::default());
+    let mut page = Page::new(1_000);
+    let mut shell = Shell::new(true, None);
+    let mut feed = |line: &str| shell.feed(line, &mut context, &mut page);
+    assert_eq!(feed("SELECT '"), Next::More);
+    assert_eq!(feed(";';"), Next::Ready);
+    assert_eq!(feed("-- nothing"), Next::Ready);
+    assert_eq!(feed(".quit"), Next::Quit(0));
+}
+
+#[test]
+fn an_error_is_told_with_its_line_and_place_and_the_shell_goes_on() {
+    let (text, code) = ran_with(
+        Settings::default(),
+        "SELECT 1; SELEC 2; SELECT 3;\nSELECT\n  bad;\nCREATE TABLE t(a UNIQUE);\n\
+         INSERT INTO t VALUES (1), (1);\nSELECT 4;",
+    );
+    assert_eq!(code, 1);
+    assert_eq!(
+        text,
+        "1\nParse error near line 1: near \"SELEC\": syntax error\n  SELEC 2;\n  ^--- error here\n\
+         Parse error near line 2: no such column: bad\n  SELECT   bad;\n           ^--- error here\n\
+         Runtime error near line 5: UNIQUE constraint failed: t.a (19)\n4\n"
+    );
+}
+
+#[test]
+fn a_transaction_stays_open_between_lines_and_dot_commands() {
+    assert_eq!(
+        ran(
+            "CREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (1);\n.tables\nROLLBACK;\n\
+             SELECT count(*) FROM t;\nBEGIN;\nINSERT INTO t VALUES (2);\nCOMMIT;\nSELECT a FROM t;"
+        ),
+        "t\n0\n2\n"
+    );
+}
+
+#[test]
+fn readonly_refuses_every_write_and_takes_transactions() {
+    let settings = Settings {
+        readonly: true,
+        ..Settings::default()
+    };
+    let (text, code) = ran_with(
+        settings,
+        "BEGIN;\nSELECT 1;\nCOMMIT;\nCREATE TABLE t(a);\nPRAGMA user_version=3;\n.mode line",
+    );
+    assert_eq!(code, 1);
+    assert!(text.starts_with("1\nError near line 4: "), "{text}");
+    assert_eq!(text.matches("--readonly").count(), 2, "{text}");
+}
+
+#[test]
+fn what_reaches_outside_is_refused_by_the_same_guards_as_everywhere() {
+    for sql in [
+        "ATTACH 'x.db' AS x;",
+        "VACUUM INTO 'x.db';",
+        "PRAGMA journal_mode=off;",
+        "PRAGMA writable_schema=1;",
+        "SELECT load_extension('x');",
+    ] {
+        let (text, code) = ran_with(Settings::default(), sql);
+        assert_eq!(code, 1, "{sql} {text}");
+    }
+}
+
+#[test]
+fn dot_commands_are_known_by_how_they_start_and_others_told_what_is_near() {
+    assert_eq!(
+        ran("CREATE TABLE t(a);\n.ta\n.sch t\n"),
+        "t\nCREATE TABLE t(a);\n"
+    );
+    assert!(ran(".tabels").contains("Did you mean .tables?"));
+    assert!(ran(".open x.db").contains(".open is not available"));
+    assert!(ran(".shell ls").contains("no other program"));
+    assert!(ran(".system ls").contains("no other program"));
+}
+
+#[test]
+fn bail_and_exit_end_the_script_with_their_code() {
+    let end = |script| ran_with(Settings::default(), script);
+    assert_eq!(end("SELECT 1;\n.exit 3\nSELECT 2;"), ("1\n".into(), 3));
+    let (text, code) = end(".bail on\nSELEC;\nSELECT 2;");
+    assert_eq!(code, 1);
+    assert!(!text.contains("\n2\n"));
+}
+
+#[test]
+fn parameters_are_bound_by_name_and_what_has_no_value_is_null() {
+    assert_eq!(
+        ran(
+            ".nullvalue -\n.parameter set $a 2+3\n.parameter set @b \"'it''s'\"\n.parameter set :c text\n\
+             SELECT $a, @b, :c, :d;\n.parameter list\n.parameter unset $a\n.parameter clear\nSELECT $a;"
+        ),
+        "5|it's|text|-\n$a 5\n:c 'text'\n@b 'it''s'\n-\n"
+    );
+}
+
+#[test]
+fn expert_names_an_index_that_the_planner_would_use_and_runs_nothing() {
+    let text = ran(
+        "CREATE TABLE o(id INTEGER PRIMARY KEY, day TEXT, amount);\n.expert\n\
+         DELETE FROM o WHERE day = '2025-01-01' AND amount > 3;\n.indexes\n\
+         CREATE INDEX d ON o(day);\n.expert\nSELECT * FROM o WHERE id = 1;",
+    );
+    assert!(
+        text.contains("CREATE INDEX o_idx_day_amount ON o(day, amount);"),
+        "{text}"
+    );
+    assert!(
+        text.contains("USING INDEX o_idx_day_amount (day=? AND amount>?)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(no new indexes)\n\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plan_is_drawn_before_its_statement() {
+    assert_eq!(
+        ran(
+            "CREATE TABLE t(a);\n.eqp on\nSELECT * FROM t;\n.eqp off\nEXPLAIN QUERY PLAN SELECT * FROM t;"
+        ),
+        "QUERY PLAN\n`--SCAN t\nQUERY PLAN\n`--SCAN t\n"
+    );
+    assert!(ran("EXPLAIN SELECT 1;").starts_with("addr  opcode         p1"));
+}
+
+#[test]
+fn changes_stats_timer_and_fuel_are_told_when_asked_for() {
+    let text = ran(
+        "CREATE TABLE t(a);\n.changes on\nINSERT INTO t VALUES (1), (2);\n.changes off\n\
+                    .stats on\n.timer on\nSELECT 1;\n.fuel",
+    );
+    assert!(text.contains("changes: 2   total_changes: 2\n"), "{text}");
+    assert!(text.contains("Virtual Machine Steps:"), "{text}");
+    assert!(text.contains("Run Time: real "), "{text}");
+    assert!(text.contains("fuel: 0 of "), "{text}");
+}
+
+#[test]
+fn a_full_page_ends_the_rows_but_not_the_writes() {
+    let mut context = context(Settings::default());
+    let mut page = Page::new(100);
+    let mut shell = Shell::new(false, None);
+    let lines = "CREATE TABLE t(a);\nSELECT value FROM generate_series(1, 1000000000000);\n\
+         INSERT INTO t SELECT value FROM generate_series(1, 1000) RETURNING a;";
+    for line in lines.lines() {
+        shell.feed(line, &mut context, &mut page);
+    }
+    assert!(!page.has_room());
+    let (text, cut) = page.finish();
+    assert!(cut && text.ends_with('\n') && text.len() <= 100);
+    let mut page = Page::new(100);
+    shell.feed("SELECT count(*) FROM t;", &mut context, &mut page);
+    assert_eq!(page.finish().0, "1000\n");
+}
+
+#[test]
+fn settings_outlive_the_instance_and_a_lost_transaction_is_told() {
+    let mut before = context(Settings::default());
+    let mut page = Page::new(1_000);
+    let mut shell = Shell::new(true, None);
+    for line in [".mode box", ".timer on", "BEGIN;"] {
+        shell.feed(line, &mut before, &mut page);
+    }
+    let kept = shell.kept(&mut before);
+    let mut after = context(Settings::default());
+    let mut page = Page::new(1_000);
+    let mut shell = Shell::resume(true, &kept, &mut page);
+    shell.feed(".show", &mut after, &mut page);
+    let (text, _) = page.finish();
+    assert!(text.contains("transaction was rolled back"), "{text}");
+    assert!(text.contains("mode: box"), "{text}");
+}
+
+#[test]
+fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
+    let mut context = context(Settings::default());
+    let mut page = Page::new(1_000);
+    let mut shell = Shell::new(true, None);
+    shell.feed(
+        "CREATE TABLE orders(order_day, total);",
+        &mut context,
+        &mut page,
+    );
+    let mut complete = |line: &str| {
+        let found = super::complete::complete(&shell, line, line.len(), &mut context);
+        (found.start, found.candidates)
+    };
+    let (start, found) = complete("SELECT ord");
+    assert_eq!(start, 7);
+    assert_eq!(found[..2], ["orders", "order_day"]);
+    assert!(found.contains(&"order".to_owned()));
+    assert!(complete("SEL").1.contains(&"SELECT".to_owned()));
+    assert_eq!(complete(".sch"), (0, vec![".schema".to_owned()]));
+    assert_eq!(complete(".schema o"), (8, vec!["orders".to_owned()]));
+    assert_eq!(complete(".mode m"), (6, vec!["markdown".to_owned()]));
+    assert_eq!(complete("SELECT "), (0, vec![]));
+}

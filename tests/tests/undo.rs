@@ -1,0 +1,193 @@
+//! Dry runs, the record of a session's writes, and taking the last of them back.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sqlarium_tests::{Folder, ONE_FUNCTION, Server, run};
+
+const SHOP: &str = "
+    CREATE TABLE items(id INTEGER PRIMARY KEY, name TEXT);
+    INSERT INTO items VALUES(1, 'lamp'), (2, 'pen');
+    CREATE TABLE log(what);
+    CREATE TRIGGER logged AFTER DELETE ON items BEGIN INSERT INTO log VALUES(old.name); END;";
+
+fn names(path: &Path) -> Vec<String> {
+    Folder::native(
+        path,
+        "SELECT name FROM items UNION ALL SELECT what FROM log",
+    )
+}
+
+fn exec(server: &mut Server, sql: &str) {
+    let answer = server.call("exec", json!({ "sql": sql }));
+    assert!(!answer.refused, "{sql}: {}", answer.text);
+}
+
+fn history(server: &mut Server) -> Vec<Value> {
+    let answer = server.call("history", json!({ "output": "json" }));
+    answer.object["rows"].as_array().expect("rows").clone()
+}
+
+fn undo(server: &mut Server) -> String {
+    let answer = server.call("undo", json!({}));
+    assert!(!answer.refused, "{}", answer.text);
+    answer.text
+}
+
+#[test]
+fn a_dry_run_tells_what_would_change_and_leaves_the_file_as_it_is() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let before = std::fs::read(&path).expect("the file");
+    let mut server = Server::ready([&path]);
+    let answer = server.call(
+        "exec",
+        json!({ "sql": "DELETE FROM items", "dry_run": true }),
+    );
+    assert_eq!(
+        answer.text,
+        "Dry run: nothing was kept.\nIt would change:\n  items: 2 rows deleted\n  log: 2 rows inserted\n"
+    );
+    let sql = "DROP TABLE log; CREATE TABLE fresh(a); INSERT INTO items VALUES(3, 'ink')";
+    let answer = server.call(
+        "batch",
+        json!({ "sql": sql, "dry_run": true, "output": "json" }),
+    );
+    assert_eq!(answer.object["dry_run"], true);
+    assert_eq!(
+        answer.object["would_change_schema"]
+            .as_array()
+            .expect("objects")
+            .len(),
+        2
+    );
+    drop(server);
+    assert_eq!(std::fs::read(&path).expect("the file"), before);
+    assert_eq!(folder.files(), ["shop.db"]);
+}
+
+#[test]
+fn the_last_write_is_taken_back_on_disk_with_what_its_triggers_did() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    exec(&mut server, "DELETE FROM items WHERE id = 1");
+    server.batch("CREATE TABLE more(a); INSERT INTO more VALUES(1); DROP TABLE log");
+    let rows = history(&mut server);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1][3], "items: 1 row deleted; log: 1 row inserted");
+    assert!(undo(&mut server).contains("Write 2 (batch"));
+    assert_eq!(names(&path), ["pen", "lamp"]);
+    undo(&mut server);
+    assert_eq!(names(&path), ["lamp", "pen"]);
+    assert_eq!(server.refusal("undo", json!({})).0, "invalid_state");
+    assert_eq!(history(&mut server)[0][4], "undone");
+    Folder::assert_whole(&path);
+    // The record is no file in the owner's folder.
+    assert_eq!(folder.files(), ["shop.db"]);
+}
+
+#[test]
+fn the_record_survives_an_instance_that_is_cut_off() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    for database in [path.to_str().expect("a path"), ":memory:"] {
+        let mut server = Server::ready(["--db", database, "--undo", "--timeout", "700ms"]);
+        if database == ":memory:" {
+            server.batch(SHOP);
+        }
+        exec(&mut server, "UPDATE items SET name = 'other'");
+        assert_eq!(
+            server.refusal("query", json!({ "sql": ONE_FUNCTION })).0,
+            "interrupted"
+        );
+        // And once more, in the middle of a write.
+        let sql = format!("INSERT INTO log {ONE_FUNCTION}");
+        assert_eq!(
+            server.refusal("exec", json!({ "sql": sql })).0,
+            "interrupted"
+        );
+        assert_eq!(history(&mut server)[0][3], "items: 2 rows updated");
+        undo(&mut server);
+        assert_eq!(
+            server.rows("SELECT name FROM items"),
+            json!([["lamp"], ["pen"]])
+        );
+    }
+}
+
+#[test]
+fn changes_of_another_process_are_in_the_way_and_stay() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    exec(&mut server, "UPDATE items SET name = 'mine' WHERE id = 1");
+    Folder::native(
+        &path,
+        "UPDATE items SET name = 'theirs' WHERE id = 1 RETURNING 1",
+    );
+    let (status, sentences) = server.refusal("undo", json!({}));
+    assert_eq!(status, "invalid_state");
+    assert!(
+        sentences.contains("a row of items that it changed holds other values by now"),
+        "{sentences}"
+    );
+    assert!(!sentences.contains("theirs"), "{sentences}");
+    assert_eq!(names(&path), ["theirs", "pen"]);
+    server.assert_well();
+}
+
+#[test]
+fn history_and_undo_are_served_with_the_flag_alone() {
+    let tools = |flags: &[&str]| {
+        let list = Server::ready(flags).ask("tools/list", json!({}));
+        list["result"]["tools"].to_string()
+    };
+    assert!(!tools(&[]).contains("sqlarium_undo"));
+    for name in ["sqlarium_undo", "sqlarium_history"] {
+        assert!(tools(&["--undo"]).contains(name));
+    }
+    for (flags, part) in [
+        (vec!["mcp", "--undo", "--readonly"], "give one of the two"),
+        (
+            vec!["mcp", "--tools", "query,undo"],
+            "--tools: undo needs --undo.",
+        ),
+    ] {
+        let finished = run(flags);
+        assert_eq!(finished.code, Some(2));
+        assert!(finished.stderr.contains(part), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_person_is_told_where_the_history_is() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    for command in ["undo", "history"] {
+        let finished = run([command, path.to_str().expect("a path")]);
+        assert_eq!(finished.code, Some(1));
+        assert!(
+            finished.stderr.contains("sqlarium mcp --undo FILE"),
+            "{}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn the_record_counts_against_the_disk_budget_and_drops_its_oldest() {
+    let mut server = Server::ready(["--undo", "--disk", "4M"]);
+    server.batch("CREATE TABLE t(a)");
+    let mut said = false;
+    for _ in 0..6 {
+        let answer = server.call(
+            "exec",
+            json!({ "sql": "INSERT INTO t VALUES(randomblob(300000))" }),
+        );
+        assert!(!answer.refused, "{}", answer.text);
+        said |= answer.text.contains("oldest were dropped");
+    }
+    assert!(said);
+    assert_eq!(history(&mut server).len(), 3);
+}
