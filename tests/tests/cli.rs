@@ -113,6 +113,22 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
             vec!["read", "--full"],
             json!({ "query": "read", "full": true }),
         ),
+        (
+            "export",
+            vec!["items", "--format", "json"],
+            json!({ "table": "items", "format": "json" }),
+        ),
+        (
+            "export",
+            vec!["--sql", "DELETE FROM items RETURNING id"],
+            json!({ "sql": "DELETE FROM items RETURNING id" }),
+        ),
+        ("dump", vec![], json!({})),
+        (
+            "dump",
+            vec!["items", "--data-only"],
+            json!({ "objects": "items", "data_only": true }),
+        ),
         ("checkpoint", vec![], json!({})),
         (
             "integrity-check",

@@ -9,6 +9,7 @@ use super::output::Output;
 use super::sink::OVERWRITE;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group, WRITES};
+use crate::engine::database::Database;
 use crate::engine::pulse::Pulse;
 use crate::files::STREAM;
 
@@ -58,21 +59,22 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     no_stream(file, "made on standard output", "dump")?;
     let busy_ms = context.settings.limits.busy_ms;
     let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
-    let pages = context.engine.database(arguments.db())?.look(|work| {
+    let (pages, bytes) = context.engine.database(arguments.db())?.look(|work| {
         let source = work.connection()?;
         // The transaction begins with its first look.
+        let size = source.query_row("PRAGMA main.page_size", [], |row| row.get::<_, u32>(0));
         let looked = source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()));
-        looked.map_err(|error| work.failure(&error, ""))?;
-        draft.fill(|to| copy(source, to, work.pulse(), busy_ms))
+        let size = looked.and(size).map_err(|error| work.failure(&error, ""))?;
+        let pages = draft.fill(|to| copy(source, to, work.pulse(), busy_ms))?;
+        Ok((pages, u64::from(size) * u64::from(pages.unsigned_abs())))
     })?;
-    let size = draft.size()?;
     draft.publish()?;
     let mut output = Output {
-        text: Some(format!("{file} is made: {size} bytes, {pages} pages.\n")),
+        text: Some(format!("{file} is made: {bytes} bytes, {pages} pages.\n")),
         ..Output::default()
     };
     output.extra.insert("file".into(), file.into());
-    output.extra.insert("bytes".into(), size.into());
+    output.extra.insert("bytes".into(), bytes.into());
     Ok(output)
 }
 
@@ -87,10 +89,25 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
         ));
     }
     let busy_ms = context.settings.limits.busy_ms;
-    let mut source = context.engine.source(file)?;
+    let mut source = readable(context, file)?;
     let database = context.engine.database(arguments.db())?;
     let pages = source.look(|from| {
         let connection = from.connection()?;
+        let theirs = header(connection).map_err(|error| from.failure(&error, ""))?;
+        let ours = database.inspect(header)?;
+        if ours.journal == "wal" && ours.page_size != theirs.page_size {
+            return Err(Failure::new(
+                Status::InvalidState,
+                format!(
+                    "{} has a write-ahead log and pages of {} bytes, {file} pages of {}; with such a log, \
+                     the size of pages cannot change.",
+                    database.title(),
+                    ours.page_size,
+                    theirs.page_size
+                ),
+            )
+            .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, and try again."));
+        }
         sound(connection, file).map_err(|error| from.failure(&error, ""))??;
         database.replace(|to, pulse| copy(connection, to, pulse, busy_ms))
     })?;
@@ -104,6 +121,42 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
     output.extra.insert("file".into(), file.into());
     output.extra.insert("pages".into(), pages.into());
     Ok(output)
+}
+
+/// What has to agree between two databases.
+struct Header {
+    page_size: u32,
+    journal: String,
+}
+
+fn header(connection: &Connection) -> rusqlite::Result<Header> {
+    Ok(Header {
+        page_size: connection.query_row("PRAGMA main.page_size", [], |row| row.get(0))?,
+        journal: connection.query_row("PRAGMA main.journal_mode", [], |row| {
+            super::catalogue::text(row, 0)
+        })?,
+    })
+}
+
+/// Another database, which can be read as it is.
+///
+/// # Errors
+///
+/// As for [`Engine::source`](crate::engine::Engine::source), and `invalid_state` if
+/// another program left it in the middle of a transaction and it may not be written here.
+pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
+    let mut source = context.engine.source(file)?;
+    match source.look(|_| Ok(())) {
+        Ok(()) => Ok(source),
+        Err(failure) if failure.status == Status::Readonly => Err(Failure::new(
+            Status::InvalidState,
+            format!(
+                "{file} was left in the middle of a transaction, and undoing that means writing to it."
+            ),
+        )
+        .hint("Open it once with a program that may write, such as sqlite3.")),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Refuses `-` for what has to be read and written out of order.

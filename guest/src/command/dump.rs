@@ -138,12 +138,13 @@ impl<'a> Dump<'a> {
                 return Ok(());
             }
             self.objects += 1;
+            // Under a reserved name, or not made by its statement.
+            if !data_only && !writable && (object.is_virtual || object.is_samples()) {
+                self.statement(b"PRAGMA writable_schema=ON;\n")?;
+                writable = true;
+            }
             if object.is_virtual {
                 if !data_only {
-                    if !writable {
-                        self.statement(b"PRAGMA writable_schema=ON;\n")?;
-                        writable = true;
-                    }
                     self.virtual_table(object)?;
                 }
                 continue;
@@ -176,7 +177,16 @@ impl<'a> Dump<'a> {
         }
         if object.is_statistics() {
             let name = quote(&object.name);
-            let sql = format!("ANALYZE sqlite_schema;\nDELETE FROM {name};\n");
+            let mut sql = String::from("ANALYZE sqlite_schema;\n");
+            if object.is_samples() {
+                // Not every build of SQLite keeps samples, and makes the table for them.
+                let columns = object.sql.find('(').map_or("", |at| &object.sql[at..]);
+                sql.push_str(&format!(
+                    "CREATE TABLE IF NOT EXISTS {}{columns};\n",
+                    object.name
+                ));
+            }
+            sql.push_str(&format!("DELETE FROM {name};\n"));
             return self.statement(sql.as_bytes());
         }
         self.sql(&object.sql)

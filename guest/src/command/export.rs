@@ -1,5 +1,7 @@
 //! `export`: a table or the rows of a statement, in a format that other programs read.
 
+use rusqlite::types::ValueRef;
+
 use super::Context;
 use super::arguments::{Arguments, Shape, option, positional};
 use super::catalogue::quote;
@@ -73,14 +75,13 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         let mut count = 0_u64;
         let mut cut = false;
         let mut rows = statement.raw_query();
-        let mut values = Vec::with_capacity(columns.len());
+        let mut values = vec![Value::Null; columns.len()];
         while let Some(row) = rows.next().map_err(|error| work.failure(&error, &sql))? {
-            values.clear();
-            for index in 0..columns.len() {
-                let value = row
+            for (index, value) in values.iter_mut().enumerate() {
+                let found = row
                     .get_ref(index)
                     .map_err(|error| work.failure(&error, &sql))?;
-                values.push(Value::from_sqlite(value));
+                refill(value, found);
             }
             printer.row(&mut sink, &values).map_err(failed)?;
             if !sink.row() {
@@ -113,6 +114,18 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         output.notes.push(format!("{rows} {unit} written."));
     }
     Ok(output)
+}
+
+/// Puts a value in the place of another, in its memory if it can.
+fn refill(place: &mut Value, value: ValueRef<'_>) {
+    if let (Value::Text(text), ValueRef::Text(bytes)) = (&mut *place, value)
+        && let Ok(new) = std::str::from_utf8(bytes)
+    {
+        text.clear();
+        text.push_str(new);
+    } else {
+        *place = Value::from_sqlite(value);
+    }
 }
 
 /// The format that is asked for, by its name or by the ending of the file's.

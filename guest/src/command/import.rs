@@ -220,7 +220,8 @@ impl Plan {
 impl Job<'_> {
     /// The records behind those to skip.
     fn records<R: BufRead>(&self, input: R) -> Result<Records<R>, Failure> {
-        let mut records = Records::new(input, self.dialect, self.most);
+        let mut records = Records::new(input, self.dialect, self.most)
+            .map_err(|problem| self.problem(problem))?;
         let mut record = Record::default();
         for _ in 0..self.skip {
             if !self.read(&mut records, &mut record)? {
@@ -235,10 +236,16 @@ impl Job<'_> {
         records: &mut Records<R>,
         record: &mut Record,
     ) -> Result<bool, Failure> {
-        records.next(record).map_err(|problem| match problem {
+        records
+            .next(record)
+            .map_err(|problem| self.problem(problem))
+    }
+
+    fn problem(&self, problem: Problem) -> Failure {
+        match problem {
             Problem::Read(error) => self.files.failure(&error),
             Problem::Malformed { line, what } => self.malformed(line, &what),
-        })
+        }
     }
 
     fn malformed(&self, line: u64, what: &str) -> Failure {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Context;
 use super::arguments::{Arguments, Shape, required};
-use super::backup::{no_stream, sound};
+use super::backup::{no_stream, readable, sound};
 use super::catalogue::{quote, rows};
 use super::objects::{Object, Stored, objects};
 use super::output::Output;
@@ -69,7 +69,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     no_stream(name, "made on standard output", "dump")?;
     let most = context.settings.limits.max_rows;
     let draft = context.engine.draft(name, false)?;
-    let mut source = context.engine.source(file)?;
+    let mut source = readable(context, file)?;
     let tables = source.look(|work| {
         let connection = work.connection()?;
         sound(connection, file).map_err(|error| work.failure(&error, ""))??;
@@ -99,14 +99,20 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         ..Output::default()
     };
     output.notes.push(format!(
-        "{name} is made from {file}: {} tables, {total} rows, the same in both.",
-        tables.len()
+        "{name} is made from {file}: {} and {}, the same in both.",
+        counted(tables.len() as u64, "table"),
+        counted(total.unsigned_abs(), "row")
     ));
     output.extra.insert(
         "migrated".into(),
         json!({"source": file, "destination": name, "tables": tables.len(), "rows": total}),
     );
     Ok(output)
+}
+
+fn counted(number: u64, unit: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{end}")
 }
 
 /// Makes everything again in `draft`, in one transaction.

@@ -30,6 +30,11 @@ impl Object {
         self.name.eq_ignore_ascii_case("sqlite_sequence")
     }
 
+    /// Whether it is a table of ANALYZE's that only some builds of SQLite make.
+    pub fn is_samples(&self) -> bool {
+        self.is_statistics() && !self.name.eq_ignore_ascii_case("sqlite_stat1")
+    }
+
     /// Whether it is one of the tables that ANALYZE makes.
     pub fn is_statistics(&self) -> bool {
         self.name

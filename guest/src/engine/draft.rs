@@ -142,21 +142,6 @@ impl Draft {
         fill(&mut self.connection).map_err(|error| self.failure(&error))
     }
 
-    /// Its size in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Whatever SQLite refuses.
-    pub fn size(&self) -> Result<u64, Failure> {
-        let number = |pragma: &str| {
-            self.connection()
-                .query_row(pragma, [], |row| row.get::<_, u32>(0))
-                .map(u64::from)
-                .map_err(|error| self.failure(&error))
-        };
-        Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
-    }
-
     /// Gives it its name.
     ///
     /// # Errors

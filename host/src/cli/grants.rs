@@ -19,6 +19,8 @@ pub struct Wanted {
     pub files: Vec<Granted>,
     /// What the sandbox calls the served database.
     served: String,
+    /// Where that is, if it is a file.
+    database: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -28,6 +30,7 @@ impl Wanted {
         Self {
             files: Vec::new(),
             served,
+            database: file.and_then(|file| file.canonicalize().ok()),
         }
     }
 
@@ -60,6 +63,10 @@ impl Wanted {
             None if reads || argument.required || json => return Ok(()),
             None => STREAM.to_owned(),
         };
+        let same = |database: &PathBuf| fs::canonicalize(&path).is_ok_and(|path| path == *database);
+        if self.database.as_ref().is_some_and(same) {
+            bail!("{path} is the database itself; name another file");
+        }
         let target = match (path.as_str(), reads) {
             (STREAM, true) => Target::Input,
             (STREAM, false) => Target::Output,

@@ -89,19 +89,14 @@ pub fn real(number: f64) -> String {
     sql
 }
 
-/// Seventeen digits, or fewer where they say exactly the same number.
+/// Seventeen digits, or fewer where they plainly say exactly the same number.
 fn decimal(number: f64) -> String {
-    let exact = format!("{number:.60e}");
-    let (figures, exponent) = exact.split_once('e').unwrap_or((&exact, "0"));
-    let figures = figures.trim_end_matches('0');
-    let short = figures.trim_start_matches('-').len() <= 18;
-    if short && (1e-5..1e15).contains(&number.abs()) {
-        return format!("{number:?}");
+    let size = number.abs();
+    let whole = number.fract() == 0.0 && size < 1e15;
+    let eighths = (number * 256.0).fract() == 0.0 && size < 1e6;
+    if whole || eighths {
+        format!("{number:?}")
+    } else {
+        format!("{number:.16e}")
     }
-    if short {
-        let figures = figures.trim_end_matches('.');
-        let point = if figures.contains('.') { "" } else { ".0" };
-        return format!("{figures}{point}e{exponent}");
-    }
-    format!("{number:.16e}")
 }

@@ -84,7 +84,7 @@ fn what_would_write_is_refused_by_the_engine() {
         "export",
         json!({"sql": "SELECT 1; DELETE FROM t"}),
     );
-    assert_eq!(status, Status::Syntax);
+    assert_eq!(status, Status::Unsupported);
     let (status, _) = failure(&mut context, "export", json!({"table": "nowhere"}));
     assert_eq!(status, Status::NotFound);
 }

@@ -1,6 +1,6 @@
 //! Records of CSV (RFC 4180), TSV and the separated text of ASCII, as a stream.
 
-use std::io::BufRead;
+use std::io::{BufRead, Chain, Cursor, Read};
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,24 +125,38 @@ enum At {
 /// The records of a file.
 #[derive(Debug)]
 pub struct Records<R> {
-    input: R,
+    /// What was read in search of a byte order mark, and the rest.
+    input: Chain<Cursor<Vec<u8>>, R>,
     dialect: Dialect,
     /// The bytes that one record may have.
     most: usize,
     line: u64,
-    started: bool,
 }
 
 impl<R: BufRead> Records<R> {
-    /// The records of `input`, none longer than `most` bytes.
-    pub fn new(input: R, dialect: Dialect, most: usize) -> Self {
-        Self {
-            input,
+    /// The records of `input`, none longer than `most` bytes. A byte order mark is passed over.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read, or is UTF-16.
+    pub fn new(mut input: R, dialect: Dialect, most: usize) -> Result<Self, Problem> {
+        let mut start = Vec::with_capacity(3);
+        let head = input.by_ref().take(3).read_to_end(&mut start);
+        head.map_err(Problem::Read)?;
+        if start == b"\xef\xbb\xbf" {
+            start.clear();
+        } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+            return Err(Problem::Malformed {
+                line: 1,
+                what: "the file is UTF-16; convert it to UTF-8".into(),
+            });
+        }
+        Ok(Self {
+            input: Cursor::new(start).chain(input),
             dialect,
             most,
             line: 1,
-            started: false,
-        }
+        })
     }
 
     /// Reads the next record; false at the end.
@@ -151,10 +165,6 @@ impl<R: BufRead> Records<R> {
     ///
     /// What cannot be read, or is no record.
     pub fn next(&mut self, record: &mut Record) -> Result<bool, Problem> {
-        if !self.started {
-            self.started = true;
-            self.mark()?;
-        }
         record.clear();
         record.line = self.line;
         let mut at = At::FieldStart;
@@ -293,20 +303,6 @@ impl<R: BufRead> Records<R> {
                 what: format!("field {} is not UTF-8", index + 1),
             }),
         }
-    }
-
-    /// Passes over a byte order mark, if it is that of UTF-8.
-    fn mark(&mut self) -> Result<(), Problem> {
-        let start = self.input.fill_buf().map_err(Problem::Read)?;
-        if start.starts_with(b"\xef\xbb\xbf") {
-            self.input.consume(3);
-        } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-            return Err(Problem::Malformed {
-                line: 1,
-                what: "the file is UTF-16; convert it to UTF-8".into(),
-            });
-        }
-        Ok(())
     }
 
     fn unclosed(&self, record: &Record) -> Problem {

@@ -7,6 +7,7 @@
 )]
 
 mod budget;
+mod files;
 mod limits;
 mod locking;
 mod memory;
