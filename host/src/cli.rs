@@ -145,7 +145,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
             let mut vessel = vessel(sandbox, &options, Some(&server), file.as_deref(), None)?;
             match vessel.check() {
-                Outcome::Done(Ok(())) => serve::serve(&mut vessel),
+                Outcome::Done(Ok(warnings)) => {
+                    for sentence in warnings {
+                        eprintln!("sqlarium: {sentence}");
+                    }
+                    serve::serve(&mut vessel)
+                }
                 Outcome::Done(Err(sentence)) => {
                     eprintln!("sqlarium: {sentence}");
                     Ok(ExitCode::from(USAGE))
