@@ -102,13 +102,10 @@ impl From<types::Settings> for Settings {
 impl server::Guest for Component {
     type Session = Client;
 
-    fn check(settings: types::Settings) -> Result<(), String> {
+    fn check(settings: types::Settings) -> Result<Vec<String>, String> {
         let settings = settings.into();
         command::check(&settings)?;
-        for warning in command::warnings(&settings, &MAILBOX) {
-            eprintln!("sqlarium: {warning}");
-        }
-        Ok(())
+        Ok(command::warnings(&settings, &MAILBOX))
     }
 }
 

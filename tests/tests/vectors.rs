@@ -101,7 +101,6 @@ fn a_damaged_vec0_table_ends_no_session() {
     let folder = Folder::new();
     for damage in [
         "UPDATE v_vector_chunks00 SET vectors = zeroblob(3)",
-        "UPDATE v_vector_chunks00 SET vectors = NULL",
         "UPDATE v_chunks SET validity = x'ff', rowids = x'00'",
         "UPDATE v_chunks SET size = 2147483647",
         "UPDATE v_rowids SET chunk_offset = 99999999, chunk_id = -5",

@@ -97,9 +97,16 @@ fn query(given: &Json) -> Result<Vec<f32>, Failure> {
             .collect(),
         Json::Object(object) if object.len() == 1 => {
             let hex = object.get("blob").and_then(Json::as_str).and_then(unhex);
-            let mut numbers = Vec::new();
-            hex.filter(|bytes| read(ValueRef::Blob(bytes), &mut numbers) == Stored::Vector)
-                .map(|_| numbers)
+            let mut buffer = Vec::new();
+            hex.and_then(|bytes| match read(ValueRef::Blob(&bytes), &mut buffer) {
+                Stored::Vector(floats) => Some(
+                    floats
+                        .iter()
+                        .map(|float| f32::from_le_bytes(*float))
+                        .collect(),
+                ),
+                _ => None,
+            })
         }
         _ => None,
     };
@@ -162,17 +169,16 @@ impl Search<'_> {
                     .map(|at| Ok(Value::from_sqlite(row.get_ref(at)?)))
                     .collect()
             };
-            let stored = read(row.get_ref(0)?, &mut buffer);
-            match stored {
+            match read(row.get_ref(0)?, &mut buffer) {
                 Stored::Nothing => nulls += 1,
-                Stored::Vector if buffer.len() == self.probe.dimensions() => {
+                Stored::Vector(floats) if floats.len() == self.probe.dimensions() => {
                     compared += 1;
-                    match self.probe.apart(&buffer) {
+                    match self.probe.apart(floats) {
                         Some(apart) => nearest.offer(apart, key)?,
                         None => undirected += 1,
                     }
                 }
-                _ => return Ok(Err(self.unfit(&place, &key()?, stored, buffer.len()))),
+                stored => return Ok(Err(self.unfit(&place, &key()?, stored))),
             }
         }
         drop(cursor);
@@ -304,7 +310,7 @@ impl Search<'_> {
     }
 
     /// The refusal of a row whose value cannot be compared.
-    fn unfit(&self, place: &Place, key: &[Value], stored: Stored, dimensions: usize) -> Failure {
+    fn unfit(&self, place: &Place, key: &[Value], stored: Stored<'_>) -> Failure {
         let key: Vec<String> = key
             .iter()
             .map(|value| crate::render::cell::cell(value, 40).text)
@@ -315,7 +321,8 @@ impl Search<'_> {
             }
             Stored::NoArray => "text that is no JSON array of numbers".into(),
             Stored::Number => "a number".into(),
-            Stored::Vector | Stored::Nothing => format!("a vector of {dimensions} numbers"),
+            Stored::Vector(floats) => format!("a vector of {} numbers", floats.len()),
+            Stored::Nothing => "nothing".into(),
         };
         let wanted = self.probe.dimensions();
         let failure = Failure::new(

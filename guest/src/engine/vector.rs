@@ -24,11 +24,14 @@ pub enum Measure {
     Dot,
 }
 
+/// A number as it is stored: a little-endian 32-bit float.
+pub type Float = [u8; 4];
+
 /// What a value of a column is, seen as a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// It is in the buffer.
-    Vector,
+pub enum Stored<'a> {
+    /// Its numbers.
+    Vector(&'a [Float]),
     /// NULL.
     Nothing,
     /// A blob of so many bytes, which are no whole number of floats.
@@ -39,44 +42,48 @@ pub enum Stored {
     Number,
 }
 
-/// Reads a value into `buffer`.
-pub fn read(value: ValueRef<'_>, buffer: &mut Vec<f32>) -> Stored {
-    buffer.clear();
+/// Reads a value; what is not stored as floats becomes such in `buffer`.
+pub fn read<'a>(value: ValueRef<'a>, buffer: &'a mut Vec<Float>) -> Stored<'a> {
     match value {
         ValueRef::Null => Stored::Nothing,
         ValueRef::Integer(_) | ValueRef::Real(_) => Stored::Number,
-        ValueRef::Blob(bytes) => {
-            let (floats, rest) = bytes.as_chunks::<4>();
-            if !rest.is_empty() || floats.is_empty() {
-                return Stored::Odd(bytes.len());
-            }
-            buffer.extend(floats.iter().map(|float| f32::from_le_bytes(*float)));
-            Stored::Vector
-        }
+        ValueRef::Blob(bytes) => match bytes.as_chunks() {
+            (floats, []) if !floats.is_empty() => Stored::Vector(floats),
+            _ => Stored::Odd(bytes.len()),
+        },
         ValueRef::Text(text) => match serde_json::from_slice::<Vec<f32>>(text) {
             Ok(numbers) if !numbers.is_empty() => {
-                buffer.extend(numbers);
-                Stored::Vector
+                buffer.clear();
+                buffer.extend(numbers.into_iter().map(f32::to_le_bytes));
+                Stored::Vector(buffer)
             }
             _ => Stored::NoArray,
         },
     }
 }
 
-/// Sums are kept apart in lanes, so that a compiler may use vector instructions for them.
-const LANES: usize = 8;
+/// Sums are kept apart in lanes, so that a processor need not wait for each addition.
+const LANES: usize = 4;
 
-fn sum(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
+/// Adds up two terms of each pair of numbers.
+#[inline(always)]
+fn sums(a: &[f32], b: &[Float], terms: impl Fn(f32, f32) -> (f32, f32)) -> (f32, f32) {
+    let (mut first, mut second) = ([0.0_f32; LANES], [0.0_f32; LANES]);
     let (chunks_a, rest_a) = a.as_chunks::<LANES>();
     let (chunks_b, rest_b) = b.as_chunks::<LANES>();
     for (a, b) in chunks_a.iter().zip(chunks_b) {
         for lane in 0..LANES {
-            lanes[lane] += term(a[lane], b[lane]);
+            let (one, two) = terms(a[lane], f32::from_le_bytes(b[lane]));
+            first[lane] += one;
+            second[lane] += two;
         }
     }
-    let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| term(*a, *b)).sum();
-    lanes.iter().sum::<f32>() + rest
+    for (a, b) in rest_a.iter().zip(rest_b) {
+        let (one, two) = terms(*a, f32::from_le_bytes(*b));
+        first[0] += one;
+        second[0] += two;
+    }
+    (first.iter().sum(), second.iter().sum())
 }
 
 /// A vector to compare others with.
@@ -90,7 +97,11 @@ pub struct Probe {
 impl Probe {
     /// `None` if it has no direction, and the measure needs one.
     pub fn new(numbers: Vec<f32>, measure: Measure) -> Option<Self> {
-        let length = sum(&numbers, &numbers, |a, b| a * b).sqrt();
+        let length = numbers
+            .iter()
+            .map(|number| number * number)
+            .sum::<f32>()
+            .sqrt();
         (measure != Measure::Cosine || length > 0.0).then_some(Self {
             numbers,
             measure,
@@ -104,12 +115,17 @@ impl Probe {
     }
 
     /// The distance, or the dot product, of a vector of as many numbers; `None` if it has none.
-    pub fn apart(&self, other: &[f32]) -> Option<f64> {
-        let dot = || sum(&self.numbers, other, |a, b| a * b);
+    pub fn apart(&self, other: &[Float]) -> Option<f64> {
+        let numbers = self.numbers.as_slice();
         let apart = match self.measure {
-            Measure::Dot => dot(),
-            Measure::L2 => sum(&self.numbers, other, |a, b| (a - b) * (a - b)).sqrt(),
-            Measure::Cosine => 1.0 - dot() / (self.length * sum(other, other, |a, b| a * b).sqrt()),
+            Measure::Dot => sums(numbers, other, |a, b| (a * b, 0.0)).0,
+            Measure::L2 => sums(numbers, other, |a, b| ((a - b) * (a - b), 0.0))
+                .0
+                .sqrt(),
+            Measure::Cosine => {
+                let (dot, square) = sums(numbers, other, |a, b| (a * b, b * b));
+                1.0 - dot / (self.length * square.sqrt())
+            }
         };
         (!apart.is_nan()).then_some(f64::from(apart))
     }
@@ -227,8 +243,15 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
 
+    fn floats(numbers: &[f32]) -> Vec<Float> {
+        numbers.iter().map(|number| number.to_le_bytes()).collect()
+    }
+
     fn apart(measure: Measure, a: &[f32], b: &[f32]) -> f64 {
-        Probe::new(a.to_vec(), measure).unwrap().apart(b).unwrap()
+        Probe::new(a.to_vec(), measure)
+            .unwrap()
+            .apart(&floats(b))
+            .unwrap()
     }
 
     #[test]
@@ -286,16 +309,16 @@ mod tests {
     #[test]
     fn a_vector_is_a_blob_of_floats_or_a_json_array() {
         let mut buffer = Vec::new();
+        let blob = ValueRef::Blob(&[0, 0, 128, 63, 0, 0, 0, 64]);
         assert_eq!(
-            read(ValueRef::Blob(&[0, 0, 128, 63, 0, 0, 0, 64]), &mut buffer),
-            Stored::Vector
+            read(blob, &mut buffer),
+            Stored::Vector(&floats(&[1.0, 2.0]))
         );
-        assert_eq!(buffer, [1.0, 2.0]);
+        let text = ValueRef::Text(b" [1, -2.5e0]");
         assert_eq!(
-            read(ValueRef::Text(b" [1, -2.5e0]"), &mut buffer),
-            Stored::Vector
+            read(text, &mut buffer),
+            Stored::Vector(&floats(&[1.0, -2.5]))
         );
-        assert_eq!(buffer, [1.0, -2.5]);
         for (value, stored) in [
             (ValueRef::Null, Stored::Nothing),
             (ValueRef::Integer(1), Stored::Number),
@@ -313,8 +336,8 @@ mod tests {
     fn a_vector_without_direction_has_no_cosine() {
         assert!(Probe::new(vec![0.0, 0.0], Measure::Cosine).is_none());
         let probe = Probe::new(vec![1.0, 0.0], Measure::Cosine).unwrap();
-        assert_eq!(probe.apart(&[0.0, 0.0]), None);
-        assert_eq!(probe.apart(&[0.0, 2.0]), Some(1.0));
+        assert_eq!(probe.apart(&floats(&[0.0, 0.0])), None);
+        assert_eq!(probe.apart(&floats(&[0.0, 2.0])), Some(1.0));
         assert_eq!(probe.dimensions(), 2);
     }
 }

@@ -62,7 +62,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             let file = file.as_deref();
             let (mut vessel, _) = vessel(sandbox, &options, Some(&server), file, Vec::new())?;
             match vessel.check() {
-                Outcome::Done(Ok(())) => serve::serve(&mut vessel),
+                Outcome::Done(Ok(warnings)) => {
+                    for sentence in warnings {
+                        terminal::complain(sentence);
+                    }
+                    serve::serve(&mut vessel)
+                }
                 Outcome::Done(Err(sentence)) => {
                     terminal::complain(sentence);
                     Ok(ExitCode::from(USAGE))

@@ -174,8 +174,9 @@ impl Vessel {
         )
     }
 
-    /// Whether the settings can be served; if not, the guest's sentence.
-    pub fn check(&mut self) -> Outcome<Result<(), String>> {
+    /// Whether the settings can be served; if not, the guest's sentence. What is odd about those
+    /// that can be, otherwise.
+    pub fn check(&mut self) -> Outcome<Result<Vec<String>, String>> {
         self.run(
             |_, _| {},
             async |live, settings, _| {
