@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sqlarium_tests::{ENDLESS, Folder, PATIENCE, Server, binary, finish, sqlarium};
+use sqlarium_tests::{ENDLESS, Folder, ONE_FUNCTION, PATIENCE, Server, binary, finish, sqlarium};
 
 const SHOP: &str = "
     CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL);
@@ -175,12 +175,10 @@ fn a_statement_that_runs_into_a_budget_is_told_so_and_the_shell_goes_on() {
 
 #[test]
 fn a_statement_that_is_cut_off_takes_its_transaction_along_and_leaves_the_settings() {
-    // One call of one function that takes longer than the grace of the host.
-    let stuck = "SELECT length(replace(hex(zeroblob(20000000)), '0', 'ab')), length(replace(hex(zeroblob(20000000)), '00', 'abc'));";
     let script = format!(
-        ".mode line\nCREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (1);\n{stuck}\nSELECT count(*) AS n FROM t;\n"
+        ".mode line\nCREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (1);\n{ONE_FUNCTION};\nSELECT count(*) AS n FROM t;\n"
     );
-    let (text, errors, code) = shell(&["--timeout", "60ms"], &script);
+    let (text, errors, code) = shell(&["--timeout", "1s"], &script);
     assert!(text.ends_with("    n = 0\n"), "{text} {errors}");
     assert!(errors.contains("--timeout"), "{errors}");
     assert!(errors.contains("rolled back"), "{errors}");
@@ -253,6 +251,50 @@ fn dot_commands_reach_the_files_below_the_folder_and_no_others() {
         folder.files(),
         ["in", "more.sql", "shop.db", "there.txt", "two.txt"]
     );
+}
+
+#[test]
+fn a_database_is_dumped_imported_into_backed_up_and_restored() {
+    let folder = Folder::new();
+    folder.database("shop.db", SHOP);
+    fs::write(
+        folder.path("more.csv"),
+        "item,part\r\n1,bulb\r\n1,\"a \"\"b\"\"\"\r\n",
+    )
+    .expect("a file");
+    let script = ".backup before.db\n.import more.csv parts\nSELECT * FROM parts;\n.export parts out.json\n\
+                  .output all.sql\n.dump\n.output\nBEGIN;\nDELETE FROM parts;\n.dump parts\nROLLBACK;\n\
+                  SELECT count(*) FROM parts;\n.restore before.db\nSELECT count(*) FROM parts;\n.backup before.db\n";
+    let mut command = sqlarium();
+    command
+        .args(["shell", "shop.db"])
+        .current_dir(folder.path(""));
+    let (text, errors, code) = piped(&mut command, script);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.contains("is made") && !line.contains("written"))
+        .collect();
+    assert_eq!(lines[..2], ["1|bulb", "1|a \"b\""], "{text}{errors}");
+    let dump = &lines[2..];
+    assert!(dump.contains(&"COMMIT;"), "{text}{errors}");
+    assert!(!text.contains("INSERT"), "{text}");
+    // Looking at it left the open transaction open.
+    assert_eq!(dump[dump.len() - 3..][0], "2", "{text}{errors}");
+    assert_eq!(*dump.last().expect("a line"), "0", "{text}{errors}");
+    assert!(errors.contains("before.db exists"), "{errors}");
+    assert_eq!(code, Some(1));
+
+    let again = folder.path("again.db");
+    let connection = rusqlite::Connection::open(&again).expect("a database");
+    let sql = fs::read_to_string(folder.path("all.sql")).expect("a dump");
+    connection.execute_batch(&sql).expect("SQL that runs");
+    drop(connection);
+    let parts = Folder::native(&again, "SELECT item || part FROM parts");
+    assert_eq!(parts, ["1bulb", "1a \"b\""]);
+    let rows: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(folder.path("out.json")).expect("JSON"))
+            .expect("JSON");
+    assert_eq!(rows[0]["part"], "bulb");
 }
 
 #[test]
