@@ -98,7 +98,9 @@ impl Page {
             let end = self.text.iter().rposition(|&byte| byte == b'\n');
             self.text.truncate(end.map_or(0, |end| end + 1));
         }
-        (String::from_utf8_lossy(&self.text).into_owned(), self.cut)
+        // Rows of CSV end as RFC 4180 has it, which a reader of text has no use for.
+        let text = String::from_utf8_lossy(&self.text).replace("\r\n", "\n");
+        (text, self.cut)
     }
 }
 

@@ -135,38 +135,12 @@ fn study(
     sql: &str,
     tables: &[(String, Vec<String>)],
 ) -> rusqlite::Result<Advice> {
-    let named: BTreeSet<String> = words::words(sql).collect();
-    let mut made = Vec::new();
     // Also says what is wrong with the statement, before anything is tried.
     plan(model, sql)?;
     model.execute_batch("SAVEPOINT trial")?;
-    let outcome = (|| {
-        for (table, columns) in tables {
-            let used: Vec<&String> = columns
-                .iter()
-                .filter(|column| named.contains(&column.to_lowercase()))
-                .take(COLUMNS)
-                .collect();
-            for choice in choices(&used) {
-                if made.len() >= CANDIDATES {
-                    break;
-                }
-                let name = format!("sqlarium_candidate_{}", made.len());
-                let list: Vec<String> = choice.iter().map(|column| quote(column)).collect();
-                let create = format!(
-                    "CREATE INDEX {name} ON {}({})",
-                    quote(table),
-                    list.join(",")
-                );
-                if model.execute_batch(&create).is_ok() {
-                    made.push((name, table.clone(), choice.into_iter().cloned().collect()));
-                }
-            }
-        }
-        plan(model, sql)
-    })();
+    let tried = attempt(model, sql, tables);
     model.execute_batch("ROLLBACK TO trial; RELEASE trial")?;
-    let steps = outcome?;
+    let (made, steps) = tried?;
     let uses = |name: &str| {
         let whole = |step: &String| {
             step.split_whitespace()
@@ -174,30 +148,65 @@ fn study(
         };
         steps.iter().any(whole)
     };
-    let chosen: Vec<(String, String, Vec<String>)> =
-        made.into_iter().filter(|(name, ..)| uses(name)).collect();
+    let chosen: Vec<Candidate> = made.into_iter().filter(|(name, ..)| uses(name)).collect();
     // The plan once more, with these alone and under names that say what they are for.
-    model.execute_batch("SAVEPOINT trial")?;
-    let mut indexes = Vec::new();
-    let outcome = (|| {
-        for (_, table, columns) in &chosen {
+    let indexes: Vec<String> = chosen
+        .iter()
+        .map(|(_, table, columns)| {
             let list: Vec<String> = columns.iter().map(|column| identifier(column)).collect();
-            let create = format!(
+            format!(
                 "CREATE INDEX {} ON {}({});",
                 identifier(&format!("{table}_idx_{}", columns.join("_"))),
                 identifier(table),
                 list.join(", ")
-            );
-            model.execute_batch(&create)?;
-            indexes.push(create);
-        }
-        plan(model, sql)
-    })();
+            )
+        })
+        .collect();
+    model.execute_batch("SAVEPOINT trial")?;
+    let planned = model
+        .execute_batch(&indexes.concat())
+        .and_then(|()| plan(model, sql));
     model.execute_batch("ROLLBACK TO trial; RELEASE trial")?;
     Ok(Advice {
         indexes,
-        plan: outcome?,
+        plan: planned?,
     })
+}
+
+/// An index that was tried: its name, its table, its columns.
+type Candidate = (String, String, Vec<String>);
+
+/// Makes every index that could help, and answers them and the plan that they lead to.
+fn attempt(
+    model: &Connection,
+    sql: &str,
+    tables: &[(String, Vec<String>)],
+) -> rusqlite::Result<(Vec<Candidate>, Vec<String>)> {
+    let named: BTreeSet<String> = words::words(sql).collect();
+    let mut made: Vec<Candidate> = Vec::new();
+    for (table, columns) in tables {
+        let used: Vec<&String> = columns
+            .iter()
+            .filter(|column| named.contains(&column.to_lowercase()))
+            .take(COLUMNS)
+            .collect();
+        for choice in choices(&used) {
+            if made.len() >= CANDIDATES {
+                break;
+            }
+            let name = format!("sqlarium_candidate_{}", made.len());
+            let list: Vec<String> = choice.iter().map(|column| quote(column)).collect();
+            let create = format!(
+                "CREATE INDEX {name} ON {}({})",
+                quote(table),
+                list.join(",")
+            );
+            if model.execute_batch(&create).is_ok() {
+                made.push((name, table.clone(), choice.into_iter().cloned().collect()));
+            }
+        }
+    }
+    Ok((made, plan(model, sql)?))
 }
 
 /// Every column, every two and every three of them, in every order.

@@ -17,9 +17,11 @@ pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), 
     }
     let started = Instant::now();
     let fuel = scene.context.host.fuel();
-    let result = statements(sql)
-        .into_iter()
-        .try_for_each(|statement| run(shell, statement.trim_start(), scene));
+    let result = statements(sql).into_iter().try_for_each(|statement| {
+        // An error is shown in what it stands in, up to the end of the text.
+        let rest = &sql[statement.as_ptr().addr() - sql.as_ptr().addr()..];
+        run(shell, statement.trim_start(), rest.trim_start(), scene)
+    });
     shell.fuel = scene.context.host.fuel().saturating_sub(fuel);
     if let Err(Refusal::Output(_) | Refusal::Quit(_)) = result {
         return result;
@@ -38,8 +40,8 @@ pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), 
     result
 }
 
-/// Runs one statement and prints its rows.
-fn run(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+/// Runs one statement, which `rest` starts with, and prints its rows.
+fn run(shell: &mut Shell, sql: &str, rest: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
     if shell.state.plan != Plan::Off
         && !sql
             .get(..7)
@@ -50,7 +52,7 @@ fn run(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusa
             foretell(shell, "EXPLAIN ", sql, scene)?;
         }
     }
-    let counters = execute(shell, sql, scene)?;
+    let counters = execute(shell, sql, rest, scene)?;
     if shell.state.stats {
         tell(&mut shell.out(scene), counters)?;
     }
@@ -59,13 +61,18 @@ fn run(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusa
 
 /// Shows how a statement would be run. What fails here fails again when it is run.
 fn foretell(shell: &mut Shell, how: &str, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    match execute(shell, &format!("{how}{sql}"), scene) {
+    match execute(shell, &format!("{how}{sql}"), "", scene) {
         Err(Refusal::Said(_)) | Ok(_) => Ok(()),
         Err(refusal) => Err(refusal),
     }
 }
 
-fn execute(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<Counters, Refusal> {
+fn execute(
+    shell: &mut Shell,
+    sql: &str,
+    rest: &str,
+    scene: &mut Scene<'_>,
+) -> Result<Counters, Refusal> {
     let line = shell.line_number();
     let Shell {
         state,
@@ -86,7 +93,7 @@ fn execute(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<Counte
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
     print.finish()?;
-    result.map_err(|trouble| match told(sql, trouble, line) {
+    result.map_err(|trouble| match told(rest, trouble, line) {
         Refusal::Said(message) if rolled_back => {
             Refusal::Said(format!("{message}\nThe open transaction was rolled back."))
         }

@@ -71,7 +71,7 @@ fn an_error_is_told_with_its_line_and_place_and_the_shell_goes_on() {
     assert_eq!(code, 1);
     assert_eq!(
         text,
-        "1\nParse error near line 1: near \"SELEC\": syntax error\n  SELEC 2;\n  ^--- error here\n\
+        "1\nParse error near line 1: near \"SELEC\": syntax error\n  SELEC 2; SELECT 3;\n  ^--- error here\n\
          Parse error near line 2: no such column: bad\n  SELECT   bad;\n           ^--- error here\n\
          Runtime error near line 5: UNIQUE constraint failed: t.a (19)\n4\n"
     );
