@@ -19,7 +19,7 @@ demo: build
 	@"$(CARGO_TARGET_DIR)/release/sqlarium" demo
 
 build: setup
-	@cargo build --release --locked --workspace
+	@cargo build --release --locked --workspace --exclude sqlarium-hostile --exclude sqlarium-hostile-guest
 
 # With the tests' own dependencies from the start: they change the features of
 # others, and what was built without them would be built again.

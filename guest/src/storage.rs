@@ -1,11 +1,11 @@
 //! The files of the sandbox, as `wit/storage.wit` describes them.
 //!
 //! [`Storage`] is what the VFS (`engine/vfs.rs`) works on: the host's imports
-//! in the component, memory in unit tests.
+//! in the component, memory in unit tests and for fuzzing.
 
 #[cfg(test)]
 pub mod local;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub mod memory;
 #[cfg(target_family = "wasm")]
 pub mod wit;

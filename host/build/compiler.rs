@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
-use crate::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// SQLite leaves out its own operating system layer; the guest's VFS takes its place.
 const FLAGS: &str = "-DSQLITE_OS_OTHER=1";

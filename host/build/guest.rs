@@ -1,4 +1,4 @@
-//! The nested cargo that builds the guest.
+//! The nested cargo that builds the guest, or another component of the workspace.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
-use crate::Surroundings;
 use crate::compiler::{Compiler, script};
+use crate::surroundings::Surroundings;
 use crate::sysroot;
 
 /// The target the guest is built for.
@@ -17,8 +17,8 @@ pub const TARGET: &str = "wasm32-wasip2";
 /// Its profile, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
-/// Builds the guest and answers where the component is.
-pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
+/// Builds the library of `package` and answers where the component is.
+pub fn build(surroundings: &Surroundings, package: &str) -> Result<PathBuf> {
     let std = sysroot::find(surroundings)?;
     let directory = surroundings.target.join(std.directory());
     // Not the outer target directory: its lock is held by the cargo that runs us. And not in OUT_DIR:
@@ -44,7 +44,7 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
     let output = cargo
         .arg("rustc")
         .args(std.options())
-        .args(["--quiet", "--package", "sqlarium-guest", "--lib"])
+        .args(["--quiet", "--package", package, "--lib"])
         // Alone: beside a Rust library cargo does not optimise across crates, and what nobody calls
         // stays in, the library's file system among it.
         .args(["--crate-type", "cdylib"])
@@ -55,12 +55,12 @@ pub fn build(surroundings: &Surroundings) -> Result<PathBuf> {
         .context("cannot start cargo for the guest")?;
     if !output.status.success() {
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        bail!("the guest does not build for {TARGET}; its messages are under \"stderr\" below");
+        bail!("{package} does not build for {TARGET}; its messages are under \"stderr\" below");
     }
     Ok(directory
         .join(TARGET)
         .join(PROFILE)
-        .join("sqlarium_guest.wasm"))
+        .join(format!("{}.wasm", package.replace('-', "_"))))
 }
 
 /// Leaves a cargo for people that sees the guest as this build does: for clippy, say.

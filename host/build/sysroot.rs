@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::Surroundings;
 use crate::compiler::script;
 use crate::guest::TARGET;
+use crate::surroundings::Surroundings;
 
 /// Where the standard library comes from.
 pub enum Std {

@@ -29,6 +29,7 @@ pub fn serve(vessel: &mut Vessel) -> Result<ExitCode> {
         events: stdio::listen(vessel.budgets().request)?,
         end: None,
         closing: vessel.budgets().closing(),
+        longest: vessel.budgets().reply,
     };
     while let Some(line) = client.next_line(vessel.control()) {
         let control = vessel.control().clone();
@@ -42,13 +43,13 @@ pub fn serve(vessel: &mut Vessel) -> Result<ExitCode> {
             Outcome::Cut { last_words, .. } => last_words,
         };
         if let Some(reply) = reply {
-            client.send(vessel.budgets().reply, &reply);
+            client.send(&reply);
         }
     }
     if matches!(client.end, Some(End::Overlong))
         && let Outcome::Done(reply) = vessel.overlong()
     {
-        client.send(vessel.budgets().reply, &reply);
+        client.send(&reply);
     }
     vessel.close();
     Ok(match client.end {
@@ -72,11 +73,14 @@ struct Client {
     end: Option<End>,
     /// The sentence for calls that the end of the session cuts short.
     closing: String,
+    /// The longest line that is sent, its newline included, in bytes.
+    longest: u64,
 }
 
 impl Client {
     /// The next line whose turn it is; none if the session is over.
     fn next_line(&mut self, control: &Control) -> Option<Vec<u8>> {
+        self.heed_signals();
         if let Some(End::Signal(_) | End::Gone) = self.end {
             return None;
         }
@@ -102,11 +106,12 @@ impl Client {
         self.send_outbox(control);
         let until = Instant::now() + time;
         loop {
+            self.heed_signals();
             match self.end {
                 None => {}
                 Some(End::Closed(at)) if at.elapsed() < LINGER => {}
                 Some(End::Overlong) => {}
-                Some(_) => control.stop(Stop::Because(self.closing.clone())),
+                Some(_) => control.stop(Stop::Closing(self.closing.clone())),
             }
             let (bytes, lines) = control.backlog();
             let full = lines >= BACKLOG_LINES || bytes >= BACKLOG_BYTES;
@@ -128,12 +133,21 @@ impl Client {
         }
     }
 
+    /// A signal comes before all lines that wait.
+    fn heed_signals(&mut self) {
+        if let Some(signal) = stdio::signalled()
+            && !matches!(self.end, Some(End::Gone))
+        {
+            self.end = Some(End::Signal(signal));
+        }
+    }
+
     fn overhear(&mut self, control: &Control, overhearing: &Overhearing<'_>, line: Vec<u8>) {
         match overhearing.judge(&line) {
             Overheard::Later => control.push(line),
             Overheard::Settled(answer) => {
                 if let Some(answer) = answer {
-                    self.write(&answer);
+                    self.send(&answer);
                 }
             }
             Overheard::Cancel => control.stop(Stop::Cancelled),
@@ -150,8 +164,8 @@ impl Client {
     }
 
     /// Sends a reply, unless it is one that the guest should never have made.
-    fn send(&mut self, limit: u64, reply: &str) {
-        if reply.len() as u64 >= limit || reply.contains('\n') {
+    fn send(&mut self, reply: &str) {
+        if reply.len() as u64 >= self.longest || reply.contains('\n') {
             eprintln!("sqlarium: the sandbox made a reply that is too long or not one line");
         } else {
             self.write(reply);

@@ -1,8 +1,10 @@
 //! The client's lines in, bounded before anything is allocated for them, and ours out.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use crate::sandbox::control::Line;
 
@@ -22,6 +24,18 @@ pub enum Event {
 /// Lines that may be under way between the reader and the server. The reader
 /// waits beyond it, then the pipe fills, then the client waits.
 const IN_FLIGHT: usize = 16;
+
+/// How long the process may take to end in good order after it was asked to. A client that does
+/// not read what it is sent would keep it for ever.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The signal that asked the process to end, or 0.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that asked the process to end, if one did.
+pub fn signalled() -> Option<i32> {
+    Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
 
 /// Reads standard input on a thread of its own. `limit` is the longest line in
 /// bytes, its newline not counted.
@@ -63,7 +77,7 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
     }
 }
 
-/// Passes SIGINT and SIGTERM on as events; the second one ends the process at once.
+/// Passes SIGINT and SIGTERM on; the second one ends the process at once.
 #[cfg(unix)]
 fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -73,11 +87,17 @@ fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
     thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            for (count, signal) in signals.forever().enumerate() {
-                // A full queue must not keep the process alive.
-                if count > 0 || to.try_send(Event::Signal(signal)).is_err() {
+            for signal in signals.forever() {
+                if signalled().is_some() {
                     std::process::exit(exit_code(signal).into());
                 }
+                SIGNAL.store(signal, Ordering::SeqCst);
+                // To wake whoever waits for a line. Where the queue is full nobody does.
+                let _ = to.try_send(Event::Signal(signal));
+                thread::spawn(move || {
+                    thread::sleep(FAREWELL);
+                    std::process::exit(exit_code(signal).into());
+                });
             }
         })?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sqlarium_tests::{Folder, Server, binary, finish, run, sqlarium};
@@ -214,4 +214,73 @@ fn every_link_into_the_repository_leads_somewhere() {
     for target in targets {
         assert!(root.join(target).exists(), "{target} is not there");
     }
+}
+
+/// The file of a module, if there is one.
+fn module(root: &Path, segments: &[&str]) -> Option<String> {
+    let path = segments
+        .iter()
+        .fold(root.to_owned(), |path, name| path.join(name));
+    [path.with_extension("rs"), path.join("mod.rs")]
+        .iter()
+        .find_map(|path| fs::read_to_string(path).ok())
+}
+
+/// Whether `path` names a module with tests, or a test.
+fn is_test(path: &str) -> bool {
+    let segments: Vec<&str> = path.split("::").collect();
+    let (last, parents) = segments.split_last().expect("a name");
+    // A module's tests may stand in its own file.
+    let file = match parents.split_last() {
+        Some((&"tests", file)) => file,
+        _ => parents,
+    };
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    ["tests/tests", "host/src", "guest/src"].iter().any(|root| {
+        let root = repository.join(root);
+        let named = |text: String| {
+            let function = format!("fn {last}()");
+            text.split("#[test]").skip(1).any(|rest| {
+                let signature = rest.split('{').next().unwrap_or_default();
+                signature.contains(&function)
+            })
+        };
+        module(&root, &segments).is_some_and(|text| text.contains("#[test]"))
+            || [parents, file]
+                .iter()
+                .any(|parents| module(&root, parents).is_some_and(named))
+    })
+}
+
+#[test]
+fn every_claim_of_the_security_page_names_tests_that_exist() {
+    assert!(!is_test("survival::cuts::nothing"));
+    assert!(!is_test("survival::nothing"));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../SECURITY.md");
+    let page = fs::read_to_string(page).expect("SECURITY.md");
+    let wall = page
+        .split("## ")
+        .find(|part| part.starts_with("What the wall"));
+    let mut claims = 0;
+    for claim in wall
+        .expect("its part")
+        .split("\n\n")
+        .filter(|claim| claim.starts_with("**"))
+    {
+        let named: Vec<&str> = claim
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|code| code.contains("::"))
+            .collect();
+        assert!(!named.is_empty(), "no test is named: {claim}");
+        for test in named {
+            assert!(
+                is_test(test),
+                "SECURITY.md names a test that is not there: {test}"
+            );
+        }
+        claims += 1;
+    }
+    assert!(claims > 8, "only {claims} claims");
 }

@@ -81,6 +81,44 @@ fn start_native_writer(path: &Path) -> std::process::Child {
 }
 
 #[test]
+fn an_index_that_another_process_leaves_unfinished_is_waited_for_as_long_as_for_a_lock() {
+    let folder = Folder::new();
+    let path = folder.database("t.db", "PRAGMA journal_mode = wal; CREATE TABLE t (a);");
+    let native = Connection::open(&path).expect("the database");
+    native
+        .execute_batch("INSERT INTO t VALUES (1); BEGIN IMMEDIATE; INSERT INTO t VALUES (2);")
+        .expect("begun");
+    // It holds the lock of writers, and the header of the index is not what it should be. Another
+    // process does this, since closing a file would end this one's locks on it.
+    let index = format!("of={}", folder.path("t.db-shm").display());
+    let zeros = ["if=/dev/zero", &index, "bs=96", "count=1", "conv=notrunc"];
+    let status = std::process::Command::new("dd")
+        .args(zeros)
+        .arg("status=none")
+        .status();
+    assert!(status.expect("dd").success());
+
+    for ms in [200, 1500] {
+        let timeout = format!("{ms}ms");
+        let path = path.display().to_string();
+        let mut server = Server::ready(["--busy-timeout", &timeout, &path]);
+        let started = Instant::now();
+        let (status, said) = server.refusal("query", json!({ "sql": "SELECT * FROM t" }));
+        let elapsed = started.elapsed();
+        assert_eq!(status, "busy", "{said}");
+        assert!(
+            said.contains("write-ahead log") && said.contains("--busy-timeout"),
+            "{said}"
+        );
+        assert!(elapsed >= Duration::from_millis(ms), "{elapsed:?}");
+        assert!(elapsed < Duration::from_millis(ms + 3000), "{elapsed:?}");
+    }
+    drop(native);
+    let mut server = Server::ready([path.display().to_string()]);
+    assert_eq!(server.rows("SELECT a FROM t"), json!([[1]]));
+}
+
+#[test]
 fn native_sqlite_and_sqlarium_write_one_file_at_once() {
     let folder = Folder::new();
     let path = folder.database("bank.db", BANK);

@@ -80,8 +80,8 @@ pub struct Denial {
 /// What the statement at hand was seen to do.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Rows of a table of the user's, by the statement itself rather than by a trigger.
-    pub inserts: bool,
+    /// The tables of the user's that get rows by the statement itself rather than by a trigger.
+    pub inserts: Vec<String>,
     /// CREATE, ALTER, DROP, REINDEX or ANALYZE.
     pub ddl: bool,
     /// The tables that may be written to, by triggers too, the schema table aside.
@@ -161,6 +161,15 @@ impl Gate {
     /// What the statement was seen to do while it was prepared.
     pub fn seen(&self) -> Seen {
         self.state().seen.clone()
+    }
+
+    /// Whether rows that get into `table` are those that the statement itself inserts: into
+    /// the table, or into a virtual table that keeps them there.
+    pub fn inserts_into(&self, table: &str) -> bool {
+        self.state().seen.inserts.iter().any(|target| {
+            let rest = table.strip_prefix(target.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        })
     }
 
     /// Remembers a refusal that a look of our own made it forget.
@@ -259,8 +268,9 @@ impl State {
                 ..
             } => Err((Rule::Attach, "detach a database".into(), None)),
             A::Insert { table_name } => {
-                if context.accessor.is_none() && !is_schema(table_name) {
-                    self.seen.inserts = true;
+                let itself = context.accessor.is_none() && !self.running;
+                if itself && !is_schema(table_name) {
+                    self.seen.inserts.push(table_name.to_owned());
                 }
                 self.change("insert into", table_name)
             }

@@ -316,6 +316,16 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
     } else {
         format!("{ms} ms")
     };
+    if code == ffi::SQLITE_PROTOCOL {
+        return Failure::new(
+            Status::Busy,
+            format!(
+                "Another process keeps the index of {title}'s write-ahead log locked and unfinished; \
+                 waited {waited} for it (--busy-timeout)."
+            ),
+        )
+        .hint("Try again when that process has finished its transaction, or has been ended.");
+    }
     Failure::new(
         Status::Busy,
         format!("{title} is locked by another process; waited {waited} for it (--busy-timeout)."),

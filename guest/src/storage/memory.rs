@@ -1,4 +1,4 @@
-//! Files in memory that fail on demand, for unit tests.
+//! Files in memory that fail on demand, for unit tests and for fuzzing.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -9,6 +9,9 @@ use super::{
 };
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
+
+/// How large a file can get, in bytes: a damaged one may ask for more than there is.
+const FILE_BYTES: u64 = 64 << 20;
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,7 @@ struct State {
     opened: Mutex<Vec<(String, Role, OpenOptions)>>,
     open: AtomicUsize,
     read_only: bool,
+    lone_reader: bool,
 }
 
 /// Named files, shared by all clones.
@@ -75,6 +79,36 @@ impl Memory {
                 ..State::default()
             }),
         }
+    }
+
+    /// Files whose readers of a write-ahead log are told to index it in their own memory, as
+    /// the host tells them where there is no `-shm`.
+    #[cfg(fuzzing)]
+    pub fn without_index() -> Self {
+        Self {
+            state: Arc::new(State {
+                lone_reader: true,
+                ..State::default()
+            }),
+        }
+    }
+
+    /// What is in a file, if it is there.
+    #[cfg(fuzzing)]
+    pub fn bytes_of(&self, name: &str) -> Option<Vec<u8>> {
+        let files = guard(&self.state.files);
+        files.get(name).map(|bytes| guard(bytes).clone())
+    }
+
+    /// Forgets all files but these.
+    #[cfg(fuzzing)]
+    pub fn replace<'a>(&self, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) {
+        let bytes = |bytes: &[u8]| Arc::new(Mutex::new(bytes.to_vec()));
+        *guard(&self.state.files) = files
+            .into_iter()
+            .map(|(name, content)| (name.to_owned(), bytes(content)))
+            .collect();
+        guard(&self.state.opened).clear();
     }
 
     /// Lets every `deed` after the next `after` fail with `error`.
@@ -209,10 +243,14 @@ impl Drop for MemoryFile {
 }
 
 impl MemoryFile {
-    fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    /// Lets `change` alter the file, which reaches up to `end` then.
+    fn change(&mut self, end: u64, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         self.state.attempt(Deed::Write)?;
         if self.read_only {
             return Err(ErrorCode::ReadOnly);
+        }
+        if end > FILE_BYTES {
+            return Err(ErrorCode::Full);
         }
         change(&mut guard(&self.bytes));
         Ok(())
@@ -230,7 +268,8 @@ impl File for MemoryFile {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
-        self.change(|bytes| {
+        let end = offset.saturating_add(data.len() as u64);
+        self.change(end, |bytes| {
             let (from, to) = (offset as usize, offset as usize + data.len());
             if bytes.len() < to {
                 bytes.resize(to, 0);
@@ -240,7 +279,7 @@ impl File for MemoryFile {
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        self.change(|bytes| bytes.resize(size as usize, 0))
+        self.change(size, |bytes| bytes.resize(size as usize, 0))
     }
 
     fn sync(&mut self, _mode: SyncMode) -> Result<()> {
@@ -268,7 +307,7 @@ impl File for MemoryFile {
         Device {
             sector_size: 4096,
             characteristics: 0,
-            shared_memory: false,
+            shared_memory: self.state.lone_reader,
         }
     }
 
@@ -289,11 +328,17 @@ impl File for MemoryFile {
     }
 
     fn shm_map(&mut self, _region: u32, _window: &mut [u8], _extend: bool) -> Result<bool> {
-        Err(ErrorCode::NoSharedMemory)
+        Err(match self.state.lone_reader {
+            true => ErrorCode::CannotInit,
+            false => ErrorCode::NoSharedMemory,
+        })
     }
 
     fn shm_lock(&mut self, _slot: u32, _count: u32, _action: ShmAction) -> Result<()> {
-        Err(ErrorCode::NoSharedMemory)
+        match self.state.lone_reader {
+            true => Ok(()),
+            false => Err(ErrorCode::NoSharedMemory),
+        }
     }
 
     fn shm_barrier(&mut self) {}

@@ -6,6 +6,7 @@ wasmtime::component::bindgen!({
     imports: {
         "sqlarium:sandbox/mailbox.poll": async | trappable,
         "sqlarium:sandbox/mailbox.send": async | trappable,
+        "sqlarium:sandbox/storage.[method]file.sync": async | trappable,
         default: trappable,
     },
     exports: { default: async },

@@ -14,9 +14,6 @@ use wasmtime::Trap;
 use super::control::{Control, Stop};
 use crate::budgets::Budgets;
 
-/// How long a guest that was told to stop may take to do so.
-const GRACE: Duration = Duration::from_millis(50);
-
 /// How often the supervisor looks in while the guest waits for something.
 const LONGEST_NAP: Duration = Duration::from_millis(20);
 
@@ -36,7 +33,8 @@ pub fn supervise<T>(
     mut look: impl FnMut(Duration),
 ) -> Result<T, Cut> {
     let deadline = Instant::now() + budgets.timeout;
-    let mut told_at = None;
+    control.due(deadline);
+    control.looked();
     let mut context = Context::from_waker(Waker::noop());
     let mut call = pin!(call);
     loop {
@@ -53,12 +51,10 @@ pub fn supervise<T>(
         if Instant::now() >= deadline + control.paused() {
             control.stop(Stop::Because(budgets.out_of_time()));
         }
-        if control.stopped().is_some() {
-            let told_at = *told_at.get_or_insert_with(Instant::now);
-            if told_at.elapsed() > GRACE {
-                return Err(Cut { trap: None });
-            }
+        if control.lingers() {
+            return Err(Cut { trap: None });
         }
+        control.looked();
     }
 }
 
@@ -75,7 +71,7 @@ impl Cut {
     pub fn reason(&self, control: &Control, budgets: &Budgets, starved: bool) -> Option<String> {
         match control.stopped() {
             Some(Stop::Cancelled) => return None,
-            Some(Stop::Because(reason)) => return Some(reason),
+            Some(Stop::Because(reason) | Stop::Closing(reason)) => return Some(reason),
             None => {}
         }
         let trap = self

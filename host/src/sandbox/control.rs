@@ -12,8 +12,21 @@ use std::time::{Duration, Instant};
 pub enum Stop {
     /// The client took it back; nobody waits for the answer.
     Cancelled,
-    /// A budget is used up or the host is closing; the sentence for the client.
+    /// A budget is used up; the sentence for the client.
     Because(String),
+    /// The host is closing; the sentence for the client, if it is still there.
+    Closing(String),
+}
+
+impl Stop {
+    /// How long a guest that was told may take to end in good order. Where nobody waits for
+    /// it, it shall not leave a journal for want of some milliseconds.
+    pub fn grace(&self) -> Duration {
+        match self {
+            Self::Cancelled | Self::Because(_) => Duration::from_millis(50),
+            Self::Closing(_) => Duration::from_secs(1),
+        }
+    }
 }
 
 /// A line that waits for its turn, without its newline.
@@ -21,7 +34,12 @@ pub type Line = Vec<u8>;
 
 #[derive(Debug, Default)]
 struct Inner {
-    stop: Option<Stop>,
+    /// Why the call has to end, and since when.
+    stop: Option<(Stop, Instant)>,
+    /// When it has to.
+    deadline: Option<Instant>,
+    /// When its supervisor last looked in.
+    looked_at: Option<Instant>,
     /// When the guest asked to be woken, while it waits in `poll`.
     wake_at: Option<Instant>,
     last_words: Vec<String>,
@@ -39,6 +57,21 @@ struct Inner {
 #[derive(Debug, Default)]
 pub struct Control(Mutex<Inner>);
 
+/// How a call stands with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// There is some left.
+    Left,
+    /// It is up, and the call was not told yet.
+    Up,
+    /// The call was told to end, and has had time to.
+    Over,
+}
+
+/// How long a call that was told to end may go on to ask its host for things, after the time
+/// in which its supervisor sees to its end by itself.
+const LAST_REQUESTS: Duration = Duration::from_millis(450);
+
 /// The longest state that `mailbox.keep` takes, in bytes.
 pub const KEPT_BYTES: usize = 64 << 10;
 
@@ -52,6 +85,8 @@ impl Control {
     pub fn begin(&self, fuel: u64) {
         let mut inner = self.inner();
         inner.stop = None;
+        inner.deadline = None;
+        inner.looked_at = None;
         inner.wake_at = None;
         inner.last_words.clear();
         inner.fuel_at_start = fuel;
@@ -70,12 +105,49 @@ impl Control {
 
     /// Tells the call to end. The first reason stays.
     pub fn stop(&self, stop: Stop) {
-        self.inner().stop.get_or_insert(stop);
+        self.inner()
+            .stop
+            .get_or_insert_with(|| (stop, Instant::now()));
     }
 
     /// Why the call has to end, if it has to.
     pub fn stopped(&self) -> Option<Stop> {
-        self.inner().stop.clone()
+        self.inner().stop.as_ref().map(|(stop, _)| stop.clone())
+    }
+
+    /// Whether the call was told to end and has not done so in time.
+    pub fn lingers(&self) -> bool {
+        let inner = self.inner();
+        let stop = inner.stop.as_ref();
+        stop.is_some_and(|(stop, since)| since.elapsed() > stop.grace())
+    }
+
+    /// The call has to end at `deadline`.
+    pub fn due(&self, deadline: Instant) {
+        self.inner().deadline = Some(deadline);
+    }
+
+    /// How the call stands with its time.
+    pub fn time(&self) -> Time {
+        let inner = self.inner();
+        let now = Instant::now();
+        match (&inner.stop, inner.deadline) {
+            (Some((stop, since)), _) if now > *since + stop.grace() + LAST_REQUESTS => Time::Over,
+            (None, Some(deadline)) if now > deadline => Time::Up,
+            _ => Time::Left,
+        }
+    }
+
+    /// The supervisor has just looked in.
+    pub fn looked(&self) {
+        self.inner().looked_at = Some(Instant::now());
+    }
+
+    /// Whether the supervisor has not looked in for that long.
+    pub fn unattended(&self, time: Duration) -> bool {
+        self.inner()
+            .looked_at
+            .is_some_and(|looked_at| looked_at.elapsed() > time)
     }
 
     /// What the running call has used, given what is left.
@@ -100,14 +172,16 @@ impl Control {
         self.inner().last_words = parts;
     }
 
-    /// What the client gets if the call is cut off for `reason`; none if there is nothing to say.
-    pub fn last_words(&self, reason: &str) -> Option<String> {
+    /// What the client gets if the call is cut off for `reason`; none if there is nothing to
+    /// say, or if it would be longer than `limit` bytes.
+    pub fn last_words(&self, reason: &str, limit: u64) -> Option<String> {
         let inner = self.inner();
-        if inner.last_words.is_empty() {
-            return None;
-        }
         let quoted = serde_json::Value::from(reason).to_string();
-        Some(inner.last_words.join(&quoted[1..quoted.len() - 1]))
+        let quoted = &quoted[1..quoted.len() - 1];
+        let gaps = inner.last_words.len().checked_sub(1)?;
+        let length = inner.last_words.iter().map(String::len).sum::<usize>()
+            + gaps.saturating_mul(quoted.len());
+        (length as u64 <= limit).then(|| inner.last_words.join(quoted))
     }
 
     /// Keeps the guest's state for the next instance.

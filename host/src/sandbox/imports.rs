@@ -16,7 +16,7 @@ use super::bindings::mailbox::{self, Verdict};
 use super::bindings::storage::{
     self, Device, ErrorCode, LockLevel, OpenOptions, Role, ShmAction, SyncMode,
 };
-use super::control::{Control, KEPT_BYTES, Stop};
+use super::control::{Control, KEPT_BYTES, Stop, Time};
 use crate::storage::{self as files, File, Window};
 
 /// Lines that may wait to be passed on to the client.
@@ -25,9 +25,27 @@ const MAX_UNSENT: usize = 64;
 /// The longest wait that one `poll` grants.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
+/// How long a guest that looks around may go on before its supervisor does too. Fuel sees
+/// to that while the guest computes, but not while the host works for it.
+const UNATTENDED: Duration = Duration::from_millis(5);
+
 impl State {
     fn file(&mut self, file: &Resource<File>) -> Result<&mut File> {
+        self.in_time()?;
         Ok(self.table.get_mut(file)?)
+    }
+
+    /// Ends a call that keeps the host at work beyond its time: what the host does takes
+    /// no fuel, so that the supervisor would not see it for long.
+    pub(super) fn in_time(&self) -> Result<()> {
+        match self.control.time() {
+            Time::Left => Ok(()),
+            Time::Up => {
+                self.control.stop(Stop::Because(self.budgets.out_of_time()));
+                Ok(())
+            }
+            Time::Over => bail!("the guest was told to end and goes on asking for things"),
+        }
     }
 }
 
@@ -38,6 +56,7 @@ impl storage::Host for State {
         role: Role,
         options: OpenOptions,
     ) -> Result<Result<Resource<File>, ErrorCode>> {
+        self.in_time()?;
         let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
         };
@@ -54,6 +73,7 @@ impl storage::Host for State {
     }
 
     fn delete(&mut self, name: String, durable: bool) -> Result<Result<(), ErrorCode>> {
+        self.in_time()?;
         let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
         };
@@ -61,6 +81,7 @@ impl storage::Host for State {
     }
 
     fn exists(&mut self, name: String, writable: bool) -> Result<Result<bool, ErrorCode>> {
+        self.in_time()?;
         let Some(storage) = &self.storage else {
             return Ok(Err(ErrorCode::Denied));
         };
@@ -91,8 +112,15 @@ impl storage::HostFile for State {
         Ok(self.file(&file)?.truncate(size))
     }
 
-    fn sync(&mut self, file: Resource<File>, mode: SyncMode) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.sync(mode))
+    async fn sync(
+        &mut self,
+        file: Resource<File>,
+        mode: SyncMode,
+    ) -> Result<Result<(), ErrorCode>> {
+        let done = self.file(&file)?.sync(mode);
+        // Disks take their time.
+        give_way().await;
+        Ok(done)
     }
 
     fn size(&mut self, file: Resource<File>) -> Result<Result<u64, ErrorCode>> {
@@ -149,15 +177,26 @@ impl storage::HostFile for State {
     }
 
     fn shm_unmap(&mut self, file: Resource<File>, delete: bool) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.shm_unmap(delete))
+        let file = self.file(&file)?;
+        let done = file.shm_unmap(delete);
+        taken_back(file)?;
+        Ok(done)
     }
 
     fn drop(&mut self, file: Resource<File>) -> Result<()> {
         let mut file = self.table.delete(file)?;
         // The guest's memory is still there, and must not keep a window that nothing guards.
         let _ = file.shm_unmap(false);
-        Ok(())
+        taken_back(&file)
     }
+}
+
+/// Ends a guest that has kept shared memory in its own, or has a hole there.
+fn taken_back(file: &File) -> Result<()> {
+    if file.has_lost_window() {
+        bail!("a window on shared memory cannot be made ordinary memory again");
+    }
+    Ok(())
 }
 
 /// Replaces the imports that need more than the state: the store's fuel, or
@@ -176,11 +215,14 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
             // handle's `shm_` methods are only called by the same guest.
             let window = unsafe { Window::new(buffer.as_ptr().cast_mut(), buffer.len()) };
             let file = store.data_mut().file(&file)?;
-            Ok((window.and_then(|window| file.shm_map(region, window, extend)),))
+            let mapped = window.and_then(|window| file.shm_map(region, window, extend));
+            taken_back(file)?;
+            Ok((mapped,))
         },
     )?;
     let mut mailbox = linker.instance("sqlarium:sandbox/mailbox@0.1.0")?;
     mailbox.func_wrap("fuel", |store: StoreContextMut<'_, State>, (): ()| {
+        store.data().in_time()?;
         let left = store.get_fuel()?;
         Ok((store.data().control.fuel_used(left),))
     })?;
@@ -207,12 +249,15 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
 }
 
 async fn poll(control: &Control, wait_ms: u32) -> Verdict {
+    if control.unattended(UNATTENDED) {
+        give_way().await;
+    }
     let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
     let until = (!wait.is_zero()).then(|| Instant::now() + wait);
     loop {
         match control.stopped() {
             Some(Stop::Cancelled) => return Verdict::Cancelled,
-            Some(Stop::Because(reason)) => return Verdict::Stop(reason),
+            Some(Stop::Because(reason) | Stop::Closing(reason)) => return Verdict::Stop(reason),
             None => {}
         }
         match until {
@@ -247,9 +292,8 @@ impl mailbox::Host for State {
         if parts.iter().map(String::len).sum::<usize>() as u64 >= self.budgets.reply {
             bail!("the guest's last words are longer than a reply may be");
         }
-        if !self.overhears {
-            self.control.set_last_words(parts);
-        }
+        self.in_time()?;
+        self.control.set_last_words(parts);
         Ok(())
     }
 
@@ -257,14 +301,14 @@ impl mailbox::Host for State {
         if state.len() > KEPT_BYTES {
             bail!("the guest wants to keep more than {KEPT_BYTES} bytes");
         }
-        if !self.overhears {
-            self.control.keep(state);
-        }
+        self.in_time()?;
+        self.control.keep(state);
         Ok(())
     }
 
     fn waiting(&mut self, index: u32) -> Result<Option<Vec<u8>>> {
-        Ok(self.control.waiting(index as usize))
+        self.in_time()?;
+        Ok(self.queue.waiting(index as usize))
     }
 
     fn fuel(&mut self) -> Result<u64> {

@@ -20,6 +20,9 @@ use crate::storage::Storage;
 /// Fuel for judging one overheard line: some tens of milliseconds.
 const OVERHEAR_FUEL: u64 = 1_000_000_000;
 
+/// Time for judging one, however it is spent: the running call stands still meanwhile.
+const OVERHEAR_TIME: Duration = Duration::from_secs(1);
+
 /// Everything that outlives an instance.
 pub struct Vessel {
     sandbox: Sandbox,
@@ -266,7 +269,7 @@ impl Vessel {
         cut.log("the sandbox was cut off");
         let last_words = reason
             .as_ref()
-            .and_then(|reason| self.control.last_words(reason));
+            .and_then(|reason| self.control.last_words(reason, self.budgets.reply));
         Outcome::Cut { reason, last_words }
     }
 
@@ -330,7 +333,15 @@ impl Overhearing<'_> {
     /// Asks an instance made for this one line, so that neither a busy guest
     /// nor an earlier line can be in the way.
     pub fn judge(&self, line: &[u8]) -> Overheard {
-        let state = State::overhearing(self.control.clone(), self.budgets.clone());
+        // It has a control of its own: what the busy call is told is not for this one, and what
+        // this one says in other ways than by its answer is for nobody.
+        let own = Arc::new(Control::default());
+        own.begin(OVERHEAR_FUEL);
+        let budgets = Budgets {
+            timeout: self.budgets.timeout.min(OVERHEAR_TIME),
+            ..self.budgets.clone()
+        };
+        let state = State::overhearing(own.clone(), self.control.clone(), budgets.clone());
         let work = async {
             let mut store = self.sandbox.store(state, OVERHEAR_FUEL)?;
             let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
@@ -340,8 +351,11 @@ impl Overhearing<'_> {
                 .await?;
             session.call_overhear(&mut store, this, line).await
         };
-        // It has a control of its own: what the busy call is told is not for this one.
-        match supervise(work, &Control::default(), self.budgets, |_| {}) {
+        let look = |time| {
+            own.take_outbox();
+            std::thread::sleep(time);
+        };
+        match supervise(work, &own, &budgets, look) {
             Ok(overheard) => overheard,
             Err(cut) => {
                 cut.log("a line could not be overheard");

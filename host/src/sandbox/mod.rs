@@ -18,6 +18,8 @@ pub mod console;
 pub mod control;
 mod imports;
 pub mod instance;
+#[cfg(test)]
+mod tests;
 mod wasi;
 
 use std::sync::Arc;
@@ -52,11 +54,7 @@ pub struct Sandbox {
 impl Sandbox {
     /// Loads the embedded component.
     pub fn new() -> Result<Self> {
-        let engine = Engine::new(&config::config())?;
-        // SAFETY: the bytes are the build script's output, embedded unchanged.
-        #[expect(unsafe_code, reason = "precompiled code cannot be checked at load")]
-        let component = unsafe { Component::deserialize(&engine, COMPONENT) }
-            .context("the embedded component does not fit this processor or build")?;
+        let (engine, component) = embedded(COMPONENT)?;
         Self::with_component(engine, &component)
     }
 
@@ -89,18 +87,29 @@ impl Sandbox {
     }
 }
 
+/// Loads a component that is part of this program.
+fn embedded(bytes: &'static [u8]) -> Result<(Engine, Component)> {
+    let engine = Engine::new(&config::config())?;
+    // SAFETY: the bytes are a build script's output, embedded unchanged: in what people run
+    // `COMPONENT`, besides in unit tests those of a crate that is there for nothing else.
+    #[expect(unsafe_code, reason = "precompiled code cannot be checked at load")]
+    let component = unsafe { Component::deserialize(&engine, bytes) }
+        .context("the embedded component does not fit this processor or build")?;
+    Ok((engine, component))
+}
+
 /// What the host holds for one instance.
 pub struct State {
     /// Open files and other handles the guest holds.
     table: ResourceTable,
     /// The files; none for an instance that only overhears.
     storage: Option<Storage>,
-    /// What the running call and its supervisor say to each other.
+    /// What its call and the call's supervisor say to each other.
     control: Arc<Control>,
+    /// Where the lines wait: the same, unless it only judges a line.
+    queue: Arc<Control>,
     budgets: Budgets,
     memory: MemoryBudget,
-    /// Whether it only judges a line, and must leave the running call's affairs alone.
-    overhears: bool,
     /// Where the guest prints for a person, if one is there.
     console: Option<Console>,
     /// Bytes of the guest's standard error that were passed on.
@@ -120,19 +129,20 @@ impl State {
         Self {
             table,
             storage,
+            queue: control.clone(),
             control,
             budgets,
             memory,
-            overhears: false,
             console: None,
             stderr_bytes: 0,
         }
     }
 
-    /// A state for an instance that only judges a line: no files, no say.
-    pub fn overhearing(control: Arc<Control>, budgets: Budgets) -> Self {
+    /// A state for an instance that only judges a line: no files, and nothing to do with
+    /// the running call but to look at the lines that wait for it in `queue`.
+    pub fn overhearing(control: Arc<Control>, queue: Arc<Control>, budgets: Budgets) -> Self {
         Self {
-            overhears: true,
+            queue,
             ..Self::new(None, control, budgets)
         }
     }

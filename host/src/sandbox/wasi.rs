@@ -89,7 +89,8 @@ pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Resul
 
 fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     let start = Instant::now();
-    to.func_wrap("now", move |_: StoreContextMut<'_, State>, (): ()| {
+    to.func_wrap("now", move |store: StoreContextMut<'_, State>, (): ()| {
+        store.data().in_time()?;
         Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
     })?;
     to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
@@ -98,7 +99,8 @@ fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
 }
 
 fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("now", |_: StoreContextMut<'_, State>, (): ()| {
+    to.func_wrap("now", |store: StoreContextMut<'_, State>, (): ()| {
+        store.data().in_time()?;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -118,7 +120,8 @@ fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
 fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap(
         "get-random-bytes",
-        |_: StoreContextMut<'_, State>, (length,): (u64,)| {
+        |store: StoreContextMut<'_, State>, (length,): (u64,)| {
+            store.data().in_time()?;
             if length > MAX_RANDOM {
                 bail!("the guest wants {length} random bytes at once");
             }
@@ -127,21 +130,32 @@ fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
             Ok((bytes,))
         },
     )?;
-    to.func_wrap("get-random-u64", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((getrandom::u64()?,))
-    })
+    to.func_wrap(
+        "get-random-u64",
+        |store: StoreContextMut<'_, State>, (): ()| {
+            store.data().in_time()?;
+            Ok((getrandom::u64()?,))
+        },
+    )
 }
 
 fn insecure_seed(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("insecure-seed", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok(((getrandom::u64()?, getrandom::u64()?),))
-    })
+    to.func_wrap(
+        "insecure-seed",
+        |store: StoreContextMut<'_, State>, (): ()| {
+            store.data().in_time()?;
+            Ok(((getrandom::u64()?, getrandom::u64()?),))
+        },
+    )
 }
 
 fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap(
         "get-environment",
-        |_: StoreContextMut<'_, State>, (): ()| Ok((Vec::<(String, String)>::new(),)),
+        |store: StoreContextMut<'_, State>, (): ()| {
+            store.data().in_time()?;
+            Ok((Vec::<(String, String)>::new(),))
+        },
     )?;
     to.func_wrap("get-arguments", |_: StoreContextMut<'_, State>, (): ()| {
         Ok((Vec::<String>::new(),))
@@ -193,6 +207,7 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
         to.func_wrap(
             name,
             |mut store: StoreContextMut<'_, State>, (_, text): (Resource<Stderr>, WasmList<u8>)| {
+                store.data().in_time()?;
                 let text = text.as_le_slice(&store);
                 let room = MAX_STDERR.saturating_sub(store.data().stderr_bytes);
                 if room == 0 {

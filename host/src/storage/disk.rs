@@ -133,6 +133,8 @@ struct Index {
     windows: Vec<Window>,
     /// Whether it has heard that there is none.
     adrift: bool,
+    /// Whether a window could not be made ordinary memory again.
+    lost: bool,
 }
 
 /// An open real file.
@@ -470,7 +472,11 @@ impl Handle for Disk {
                 Err(ErrorCode::ReadOnly)
             }
             Some(address) => {
-                window.share(address)?;
+                if let Err(error) = window.share(address) {
+                    // The pages may be gone already, and a hole would crash the host.
+                    self.index.lost |= window.clear().is_err();
+                    return Err(error);
+                }
                 self.keep_window(window);
                 Ok(true)
             }
@@ -517,6 +523,7 @@ impl Handle for Disk {
         for mut window in self.forget_windows() {
             cleared = cleared.and(window.clear());
         }
+        self.index.lost |= cleared.is_err();
         self.release_slots();
         self.set_adrift(false);
         let delete = delete && !self.read_only;
@@ -528,6 +535,10 @@ impl Handle for Disk {
             }
         }
         cleared
+    }
+
+    fn has_lost_window(&self) -> bool {
+        self.index.lost
     }
 }
 

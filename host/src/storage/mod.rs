@@ -20,6 +20,8 @@
 
 mod budget;
 mod disk;
+#[cfg(test)]
+pub mod fault;
 mod guard;
 mod memory;
 mod names;
@@ -107,6 +109,9 @@ trait Handle: Send {
     fn shm_barrier(&mut self) {}
     fn shm_unmap(&mut self, _delete: bool) -> Result<()> {
         Ok(())
+    }
+    fn has_lost_window(&self) -> bool {
+        false
     }
 }
 
@@ -242,6 +247,8 @@ impl Storage {
 
     /// Removes a journal or a log; `durable` returns when its directory entry is gone for good.
     pub fn delete(&self, name: &str, durable: bool) -> Result<()> {
+        #[cfg(test)]
+        fault::strike(|| ());
         match self.shared.names.resolve(name)? {
             // SQLite never deletes a database.
             (_, Kind::Database | Kind::SuperJournal) => Err(ErrorCode::Denied),
@@ -309,6 +316,10 @@ impl File {
         if data.is_empty() {
             return Ok(());
         }
+        #[cfg(test)]
+        fault::strike(|| {
+            let _ = self.handle.write(offset, &data[..data.len() / 2]);
+        });
         self.handle.write(offset, data)
     }
 
@@ -318,11 +329,15 @@ impl File {
         if self.handle.is_read_only() {
             return Err(ErrorCode::ReadOnly);
         }
+        #[cfg(test)]
+        fault::strike(|| ());
         self.handle.truncate(size)
     }
 
     /// Returns when what was written has reached the disk.
     pub fn sync(&mut self, mode: SyncMode) -> Result<()> {
+        #[cfg(test)]
+        fault::strike(|| ());
         self.handle.sync(mode)
     }
 
@@ -397,6 +412,12 @@ impl File {
     /// Lets go of the wal-index; its windows become ordinary, zeroed memory.
     pub fn shm_unmap(&mut self, delete: bool) -> Result<()> {
         self.handle.shm_unmap(delete)
+    }
+
+    /// Whether the system refused to make one of its windows ordinary memory. Then its pages
+    /// may still be those of a file, or none: the guest must not go on.
+    pub fn has_lost_window(&self) -> bool {
+        self.handle.has_lost_window()
     }
 }
 

@@ -55,8 +55,8 @@ impl Window {
         self.at.addr().get()
     }
 
-    /// Puts the pages at `region`, which are shared memory, here too. On a
-    /// failure the window is ordinary memory.
+    /// Puts the pages at `region`, which are shared memory, here too. After a
+    /// failure the window has to be cleared.
     #[cfg(target_os = "linux")]
     pub(super) fn share(&mut self, region: NonNull<u8>) -> Result<()> {
         // SAFETY: an old size of zero leaves the shared mapping at `region` as
@@ -72,8 +72,6 @@ impl Window {
             )
         };
         if at == libc::MAP_FAILED {
-            // The pages may be gone already, and a hole would crash the host.
-            self.clear()?;
             return Err(ErrorCode::Io);
         }
         Ok(())

@@ -194,9 +194,7 @@ fn files_of_every_kind() {
             folder.database(name, &format!("{first}; {ORDINARY}")),
         ));
     }
-    let reserved = folder.path("reserved");
-    fs::write(&reserved, reserved_bytes(&folder)).expect("a file");
-    files.push(("reserved bytes".into(), reserved));
+    files.push(("reserved bytes".into(), reserved_bytes(&folder, "reserved")));
     for (name, bytes) in [
         ("zeros", vec![0; 8192]),
         ("text", b"name,age\nAda,36\n".repeat(400)),
@@ -223,25 +221,60 @@ fn files_of_every_kind() {
     read_files(files);
 }
 
-/// A database whose pages end in bytes that SQLite leaves alone.
-fn reserved_bytes(folder: &Folder) -> Vec<u8> {
-    let path = folder.path("unreserved");
-    let connection = Connection::open(&path).expect("a database");
-    connection
-        .execute_batch("PRAGMA page_size = 1024")
-        .expect("a page size");
-    drop(connection);
-    // The header of an empty database: only what a new one says of itself is changed.
-    let connection = Connection::open(&path).expect("a database");
-    connection
-        .execute_batch("PRAGMA page_size = 1024; VACUUM; CREATE TABLE t (a);")
-        .expect("a table");
-    drop(connection);
+/// A database whose pages end in 32 bytes that SQLite leaves alone, as those of extensions that
+/// encrypt or checksum pages do.
+fn reserved_bytes(folder: &Folder, name: &str) -> PathBuf {
+    const PAGE: u16 = 1024;
+    const RESERVED: u8 = 32;
+    let path = folder.database(name, "PRAGMA page_size = 1024; PRAGMA user_version = 7;");
+    // An empty database tells new pages how to be: byte 20 is how many bytes they reserve
+    // (https://www.sqlite.org/fileformat2.html), and the cells of the first one, of which there
+    // are none, start where these do.
     let mut bytes = fs::read(&path).expect("the file");
-    // Byte 20 is the number of reserved bytes of each page. The table is empty and the
-    // schema's cells lie below the end, so that the pages are broken; native SQLite says so too.
-    bytes[20] = 32;
-    bytes
+    assert_eq!(bytes.len(), usize::from(PAGE));
+    bytes[20] = RESERVED;
+    bytes[105..107].copy_from_slice(&(PAGE - u16::from(RESERVED)).to_be_bytes());
+    fs::write(&path, bytes).expect("the file");
+    let connection = Connection::open(&path).expect("the database");
+    connection.execute_batch(ORDINARY).expect("filled");
+    drop(connection);
+    let bytes = fs::read(&path).expect("the file");
+    assert_eq!((bytes[20], bytes.len() > 20_000), (RESERVED, true));
+    for page in bytes.chunks(usize::from(PAGE)) {
+        assert_eq!(
+            page[page.len() - usize::from(RESERVED)..],
+            [0; RESERVED as usize]
+        );
+    }
+    Folder::assert_whole(&path);
+    path
+}
+
+#[test]
+fn reserved_bytes_are_left_alone() {
+    let folder = Folder::new();
+    let path = reserved_bytes(&folder, "reserved.db");
+    // Whoever reserved them keeps something there.
+    let mut bytes = fs::read(&path).expect("the file");
+    for page in bytes.chunks_mut(1024) {
+        page[992..].fill(0xa5);
+    }
+    fs::write(&path, bytes).expect("the file");
+    let sql = "SELECT group_concat(id || name || hex(data)) FROM (SELECT * FROM t ORDER BY id)";
+    let mut server = Server::ready([text(&path)]);
+    assert_eq!(server.rows(sql)[0][0], *Folder::native(&path, sql)[0]);
+    server.batch("UPDATE t SET data = x'01' || data WHERE id = 40; DELETE FROM t WHERE id = 41;");
+    assert_eq!(server.rows("PRAGMA integrity_check"), json!([["ok"]]));
+    assert_eq!(server.rows(sql)[0][0], *Folder::native(&path, sql)[0]);
+    drop(server);
+    Folder::assert_whole(&path);
+    let bytes = fs::read(&path).expect("the file");
+    assert_eq!(bytes[20], 32);
+    let kept = bytes.chunks(1024).filter(|page| page[992..] == [0xa5; 32]);
+    assert!(
+        kept.count() > bytes.len() / 1024 / 2,
+        "they were written over"
+    );
 }
 
 fn noise() -> Vec<u8> {
@@ -370,6 +403,7 @@ fn journals_and_logs_that_belong_to_another_file() {
     );
 
     let mut dice = Dice(17);
+    let mut read = 0;
     for n in 0..form(8, 100) {
         for (end, bytes) in [("journal", &journal), ("wal", &log)] {
             let name = format!("{n}-{end}.db");
@@ -390,8 +424,59 @@ fn journals_and_logs_that_belong_to_another_file() {
                     }
                 }
             }
-            fs::write(folder.path(&format!("{name}-{end}")), bytes).expect("a file");
+            let copy = folder.path(&format!("native-{name}"));
+            for path in [&path, &copy] {
+                if path == &copy {
+                    fs::copy(folder.path(&name), path).expect("a copy");
+                }
+                fs::write(format!("{}-{end}", text(path)), &bytes).expect("a file");
+            }
+            // Native SQLite has to think the same of it, whatever that is.
+            let expected = standing(|sql| {
+                let connection = Connection::open(&copy).expect("the copy");
+                let mut statement = connection.prepare(sql).ok()?;
+                let row = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
+                let rows = statement.query_map([], row).ok()?;
+                rows.collect::<Result<Vec<_>, _>>().ok()
+            });
+            let mut server = Server::ready([text(&path)]);
+            let found = standing(|sql| {
+                let answer = server.call("query", json!({ "sql": sql, "output": "json" }));
+                let rows = answer.object["rows"]
+                    .as_array()
+                    .filter(|_| !answer.refused)?;
+                Some(
+                    rows.iter()
+                        .map(|row| row[0].as_str().map(str::to_owned))
+                        .collect(),
+                )
+            });
+            drop(server);
+            assert_eq!(found, expected, "{name}");
+            read += u32::from(
+                found
+                    .iter()
+                    .flatten()
+                    .any(|rows| *rows == [Some("ok".into())]),
+            );
             read_all(&name, &path);
         }
     }
+    println!("{read} of them are whole");
+    assert!(read > 0, "none could be read");
+}
+
+/// What a database holds, as text; nothing where it cannot be read.
+fn standing(
+    mut query: impl FnMut(&str) -> Option<Vec<Option<String>>>,
+) -> Vec<Option<Vec<Option<String>>>> {
+    [
+        "PRAGMA integrity_check(1)",
+        "SELECT sql FROM sqlite_schema ORDER BY rowid",
+        "SELECT id || ' ' || k || ' ' || name || ' ' || length(data) FROM t NOT INDEXED ORDER BY id",
+        "SELECT a || ' ' || b FROM pairs ORDER BY 1",
+        "SELECT body FROM words WHERE words MATCH 'words'",
+    ]
+    .map(&mut query)
+    .into()
 }

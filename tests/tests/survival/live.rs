@@ -1,4 +1,5 @@
-//! An application keeps the database open and writes, and two servers read and write it too.
+//! Two applications keep the database open and write, and two servers read and write it too,
+//! while another program reads it.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
@@ -11,22 +12,28 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use serde_json::{Value, json};
-use sqlarium_tests::{Folder, Server};
+use sqlarium_tests::{Folder, PATIENCE, Server};
 
 use crate::ledger::{BANK, STANDING, assert_balanced, logged, transfer};
 use crate::{Dice, form, text};
 
-/// Set for the process that is started to be the application: the file that it keeps open.
+/// Set for the process that is started to be an application: the file that it keeps open.
 const APPLICATION: &str = "SQLARIUM_TEST_APPLICATION";
+
+/// Its name.
+const NAME: &str = "SQLARIUM_TEST_APPLICATION_NAME";
 
 /// Its first transfer.
 const FIRST: &str = "SQLARIUM_TEST_APPLICATION_FIRST";
 
-/// How long a lock is waited for: by the application, and by servers unless told otherwise.
+/// How long a lock is waited for: by an application, and by servers unless told otherwise.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who writes.
-const WRITERS: [&str; 3] = ["application", "one", "two"];
+/// Who writes: applications with native SQLite, and servers.
+const WRITERS: [&str; 4] = ["shop", "till", "one", "two"];
+
+/// How many of them are applications.
+const APPLICATIONS: usize = 2;
 
 /// Not a test of its own: what the other process runs, until its input ends. Writes a line to
 /// standard error for every transfer that is committed.
@@ -35,6 +42,7 @@ fn application() {
     let Some(path) = env::var_os(APPLICATION) else {
         return;
     };
+    let name = env::var(NAME).expect("a name");
     let first = env::var(FIRST)
         .expect("the first")
         .parse()
@@ -52,7 +60,7 @@ fn application() {
         let result = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .and_then(|transaction| {
-                transaction.execute_batch(&transfer("application", n))?;
+                transaction.execute_batch(&transfer(&name, n))?;
                 transaction.commit()
             });
         match result {
@@ -71,12 +79,12 @@ fn application() {
 }
 
 #[test]
-fn an_application_and_two_servers_share_a_file_with_a_write_ahead_log() {
+fn two_applications_and_two_servers_share_a_file_with_a_write_ahead_log() {
     share("wal", Duration::from_secs(form(4, 60)), 0);
 }
 
 #[test]
-fn an_application_and_two_servers_share_a_file_with_a_rollback_journal() {
+fn two_applications_and_two_servers_share_a_file_with_a_rollback_journal() {
     share("delete", Duration::from_secs(form(4, 60)), 0);
 }
 
@@ -96,9 +104,9 @@ struct Common {
     path: PathBuf,
     over: AtomicBool,
     /// For each writer: the transfers that were answered, so that everyone has to see them.
-    answered: [AtomicU64; 3],
+    answered: [AtomicU64; WRITERS.len()],
     /// For each writer: whether it has to die now.
-    doomed: [AtomicBool; 3],
+    doomed: [AtomicBool; WRITERS.len()],
     busy: AtomicU64,
 }
 
@@ -112,12 +120,12 @@ impl Common {
         self.doomed[writer].swap(false, Ordering::SeqCst)
     }
 
-    fn answered(&self) -> [u64; 3] {
-        [0, 1, 2].map(|writer| self.answered[writer].load(Ordering::SeqCst))
+    fn answered(&self) -> [u64; WRITERS.len()] {
+        std::array::from_fn(|writer| self.answered[writer].load(Ordering::SeqCst))
     }
 
     /// Asserts that all that had been answered is in what was read afterwards.
-    fn assert_seen(&self, answered: [u64; 3], standing: &Value) {
+    fn assert_seen(&self, answered: [u64; WRITERS.len()], standing: &Value) {
         for row in standing.as_array().expect("rows") {
             assert_eq!(row[0], 4000, "half a transfer is seen: {standing}");
         }
@@ -157,19 +165,27 @@ fn share(mode: &str, time: Duration, kills: u32) {
         path: path.clone(),
         ..Common::default()
     });
-    let mut writers = vec![spawn(&common, run_application)];
-    for writer in [1, 2] {
-        writers.push(spawn(&common, move |common| run_server(common, writer)));
+    let mut writers = Vec::new();
+    for writer in 0..WRITERS.len() {
+        writers.push(spawn(&common, move |common| match writer {
+            ..APPLICATIONS => run_application(common, writer),
+            _ => run_server(common, writer),
+        }));
     }
     writers.push(spawn(&common, run_reader));
 
     let started = Instant::now();
     let mut dice = Dice(u64::from(kills));
     let mut killed = 0;
-    while (killed < kills || started.elapsed() < time) && !common.over() {
+    // On a busy machine some have to wait for their turn.
+    let waits = || {
+        let waits = common.answered().into_iter().any(|answered| answered < 5);
+        waits && started.elapsed() < time + PATIENCE
+    };
+    while (killed < kills || started.elapsed() < time || waits()) && !common.over() {
         thread::sleep(Duration::from_millis(100 + dice.below(200)));
         if killed < kills {
-            common.doomed[usize::try_from(dice.below(3)).expect("one of three")]
+            common.doomed[usize::try_from(dice.below(WRITERS.len() as u64)).expect("one of them")]
                 .store(true, Ordering::SeqCst);
             killed += 1;
         }
@@ -216,14 +232,15 @@ fn spawn(
     thread::spawn(move || run(&ending.0))
 }
 
-/// Starts this test executable again as the application, and again whenever it was killed.
-fn run_application(common: &Common) {
+/// Starts this test executable again as an application, and again whenever it was killed.
+fn run_application(common: &Common, writer: usize) {
     let name = "live::application";
     while !common.over() {
-        let first = common.resume(0);
+        let first = common.resume(writer);
         let mut child = Command::new(env::current_exe().expect("this executable"))
             .args(["--exact", name, "--nocapture", "--test-threads=1"])
             .env(APPLICATION, &common.path)
+            .env(NAME, WRITERS[writer])
             .env(FIRST, first.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -235,14 +252,14 @@ fn run_application(common: &Common) {
             scope.spawn(|| {
                 for line in lines.map_while(Result::ok) {
                     match line.as_str() {
-                        "committed" => common.answered[0].fetch_add(1, Ordering::SeqCst),
+                        "committed" => common.answered[writer].fetch_add(1, Ordering::SeqCst),
                         "busy" => common.busy.fetch_add(1, Ordering::SeqCst),
-                        _ => panic!("the application: {line}"),
+                        _ => panic!("{}: {line}", WRITERS[writer]),
                     };
                 }
             });
             while !common.over() {
-                if common.doomed(0) {
+                if common.doomed(writer) {
                     child.kill().expect("killed");
                     break;
                 }
@@ -260,7 +277,7 @@ fn run_application(common: &Common) {
 fn finish(child: &mut Child) {
     let started = Instant::now();
     while child.try_wait().expect("its status").is_none() {
-        if started.elapsed() > sqlarium_tests::PATIENCE {
+        if started.elapsed() > PATIENCE {
             let _ = child.kill();
             panic!("the application does not end");
         }

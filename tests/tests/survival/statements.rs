@@ -72,7 +72,45 @@ fn statements() -> Vec<(&'static str, String)> {
         ("very many rows", format!("{COUNT} SELECT i, hex(zeroblob(10000)) FROM n")),
         ("nearly a megabyte of comment", format!("SELECT /*{}*/ 1", "x".repeat(900_000))),
         ("nearly a megabyte of string", format!("SELECT length('{}')", "x".repeat(900_000))),
-        ("a full-text query of many words", format!("SELECT fts5_source_id() || {}", listed(&|n| format!("'{n}'"), 400, "||"))),
+    ]
+    .into_iter()
+    .chain(searches())
+    .collect()
+}
+
+/// Words that all begin alike, in `rows` rows of `words`.
+fn words(rows: usize, words: usize) -> String {
+    format!(
+        "CREATE VIRTUAL TABLE docs USING fts5(title, body);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {rows}),
+             m(j) AS (SELECT 1 UNION ALL SELECT j + 1 FROM m LIMIT {words})
+         INSERT INTO docs SELECT 'a ' || i, (SELECT group_concat('a ab abc' || ((i + j) % 97), ' ') FROM m) FROM n;"
+    )
+}
+
+/// Full-text queries, each with a name.
+fn searches() -> Vec<(&'static str, String)> {
+    let search = |query: &str| {
+        format!(
+            "SELECT count(*), max(length), min(rank) FROM (
+                SELECT length(highlight(docs, 1, '<', '>')) AS length, rank FROM docs
+                WHERE docs MATCH '{query}' LIMIT -1 OFFSET 0)"
+        )
+    };
+    let repeated = |what: &str, count: usize, between: &str| vec![what; count].join(between);
+    vec![
+        ("a full-text query of many words", search(&repeated("a", 100_000, " "))),
+        ("a full-text query of many alternatives", search(&repeated("ab*", 50_000, " OR "))),
+        ("a full-text query of many exceptions", search(&repeated("ab*", 50_000, " NOT "))),
+        ("a full-text query of deep brackets", search(&format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000)))),
+        ("a full-text query of deep alternatives", search(&format!("{}a{}", "(a OR ".repeat(200), ")".repeat(200)))),
+        ("a full-text query of a long phrase", search(&format!("\"{}\"", repeated("a", 100_000, " ")))),
+        ("a full-text query of near words", search(&format!("NEAR({}, 1000000)", repeated("a", 60, " ")))),
+        ("a full-text query of near phrases", search(&format!("NEAR({}, 1000000)", repeated("\"a ab\"", 5000, " ")))),
+        ("a full-text query of all prefixes", search(&repeated("a*", 60, " AND "))),
+        ("a full-text query that is joined", "SELECT count(*) FROM docs a, docs b, docs c WHERE a.docs MATCH 'a*' AND b.docs MATCH 'ab*' AND c.docs MATCH 'a'".into()),
+        ("snippets of everything", "SELECT sum(length(s)) FROM (SELECT snippet(docs, 1, '<', '>', '…', 64) AS s FROM docs WHERE docs MATCH 'a* OR ab*' LIMIT -1 OFFSET 0)".into()),
+        ("a full-text query that is malformed", search("a AND (b OR NEAR(\"")),
     ]
 }
 
@@ -149,7 +187,20 @@ fn every_statement_can_be_cancelled() {
 
 fn server() -> Server {
     let timeout = format!("{}ms", TIMEOUT.as_millis());
-    Server::ready(["--timeout", &timeout, "--memory", "128M", "--disk", "256M"])
+    let mut server = Server::ready(["--timeout", &timeout, "--memory", "128M", "--disk", "256M"]);
+    for call in 0..4 {
+        // Within the budget of a call.
+        let sql = words(50, 300);
+        let sql = if call == 0 {
+            sql
+        } else {
+            sql.split_once(';').expect("two").1.to_owned()
+        };
+        server.batch(&sql);
+    }
+    let found = server.rows("SELECT count(*) FROM docs WHERE docs MATCH 'ab*'");
+    assert_eq!(found, json!([[200]]));
+    server
 }
 
 /// What the model is told: something, and nothing that only a developer could use.

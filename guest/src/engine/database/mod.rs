@@ -33,6 +33,7 @@ use super::lookup;
 use super::params::Params;
 use super::pulse::Pulse;
 use super::statement::Unprepared;
+use super::vfs;
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::settings::Settings;
@@ -68,7 +69,7 @@ pub struct Database {
     title: String,
     link: Option<Link>,
     layers: Layers,
-    /// Whether a row was inserted into a table with rowids.
+    /// Whether the statement itself inserted a row into a table with rowids.
     inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
@@ -278,6 +279,7 @@ impl Database {
             return Err(failure);
         }
         self.gate.enter(Mode::Trusted);
+        vfs::allow_sleep(self.settings.limits.busy_ms);
         let mut access = want;
         // Natively, what is in memory is writable from the start.
         if self.file.is_none() || !self.layers.readonly_open {
@@ -331,8 +333,10 @@ impl Database {
                 connection::limit_heap(&connection, &self.settings.limits)?;
             }
             let inserted = Arc::clone(&self.inserted);
-            connection.update_hook(Some(move |action, _: &str, _: &str, _| {
-                if action == Action::SQLITE_INSERT {
+            let gate = Arc::clone(&self.gate);
+            connection.update_hook(Some(move |action, _: &str, table: &str, _| {
+                let found = inserted.load(Ordering::Relaxed);
+                if action == Action::SQLITE_INSERT && !found && gate.inserts_into(table) {
                     inserted.store(true, Ordering::Relaxed);
                 }
             }))?;

@@ -23,6 +23,23 @@ fn an_exec_commits_and_counts() {
     assert_eq!(output.changes, Some(0));
     let output = exec(&mut engine, "INSERT INTO w VALUES ('x')").unwrap();
     assert_eq!((output.changes, output.last_insert_rowid), (Some(1), None));
+    // Rows that a trigger inserts are not the statement's own, wherever they go.
+    let sql = "CREATE TABLE log(what); CREATE VIRTUAL TABLE words USING fts5(body);
+        CREATE TRIGGER logged AFTER INSERT ON w BEGIN
+            INSERT INTO log VALUES (new.k); INSERT INTO words VALUES (new.k);
+        END;
+        CREATE TRIGGER logged_too AFTER INSERT ON t BEGIN INSERT INTO log VALUES ('t'), ('t'); END;";
+    batch(&mut engine, sql).unwrap();
+    let output = exec(&mut engine, "INSERT INTO w VALUES ('y')").unwrap();
+    assert_eq!((output.changes, output.last_insert_rowid), (Some(1), None));
+    let output = exec(&mut engine, "INSERT INTO t(rowid, a) VALUES (77, 1)").unwrap();
+    assert_eq!(output.last_insert_rowid, Some(77));
+    let output = exec(
+        &mut engine,
+        "INSERT INTO words(rowid, body) VALUES (88, 'more')",
+    )
+    .unwrap();
+    assert_eq!(output.last_insert_rowid, Some(88));
     // The rows that a virtual table makes for itself are not counted.
     let output = exec(&mut engine, "CREATE VIRTUAL TABLE f USING fts5(t)").unwrap();
     assert_eq!((output.changes, output.last_insert_rowid), (Some(0), None));

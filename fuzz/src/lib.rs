@@ -1,0 +1,127 @@
+//! The guest natively, over files in memory, for what the fuzzers make up.
+
+#[cfg(fuzzing)]
+pub use surroundings::*;
+
+/// Kinds of companions that a database of an input can have; see [`split`].
+pub const ALONE: u8 = 0;
+/// A rollback journal.
+pub const JOURNAL: u8 = 1;
+/// A write-ahead log.
+pub const LOG: u8 = 2;
+
+/// Takes an input apart: one byte says what lies beside the database; if something
+/// does, the next four say how long the database is.
+pub fn split(input: &[u8]) -> Option<(&[u8], Option<(&'static str, &[u8])>)> {
+    let (kind, rest) = input.split_first()?;
+    let end = match kind % 3 {
+        JOURNAL => "shop.db-journal",
+        LOG => "shop.db-wal",
+        _ => return Some((rest, None)),
+    };
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (database, beside) = rest.split_at_checked(length)?;
+    Some((database, Some((end, beside))))
+}
+
+/// Puts an input together.
+pub fn join(kind: u8, database: &[u8], beside: &[u8]) -> Vec<u8> {
+    let mut input = vec![kind];
+    if kind != ALONE {
+        let length = u32::try_from(database.len()).expect("a small database");
+        input.extend(length.to_le_bytes());
+    }
+    input.extend_from_slice(database);
+    input.extend_from_slice(beside);
+    input
+}
+
+#[cfg(fuzzing)]
+mod surroundings {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use sqlarium_guest::engine::vfs;
+    use sqlarium_guest::host::{Host, Verdict};
+    use sqlarium_guest::settings::{Limits, Settings};
+    use sqlarium_guest::storage::memory::Memory;
+
+    /// Polls, one for each thousand of SQLite's instructions, after which a call has to stop.
+    const POLLS: u64 = 60;
+
+    /// A host that stops a call after a fixed amount of work, so that every run is the same.
+    #[derive(Debug, Default)]
+    pub struct Patient(AtomicU64);
+
+    impl Patient {
+        /// A new call begins.
+        pub fn begin(&self) {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The one host.
+    pub static HOST: Patient = Patient(AtomicU64::new(0));
+
+    impl Host for Patient {
+        fn poll(&self, _wait_ms: u32) -> Verdict {
+            match self.0.fetch_add(1, Ordering::Relaxed) {
+                polls if polls < POLLS => Verdict::Proceed,
+                _ => Verdict::Stop("Stopped: enough.".into()),
+            }
+        }
+        fn send(&self, line: &str) {
+            assert!(!line.contains('\n'));
+        }
+        fn bequeath(&self, parts: &[String]) {
+            let whole = parts.join("a reason");
+            assert!(whole.is_empty() || is_message(&whole), "{whole}");
+        }
+        fn keep(&self, state: &str) {
+            assert!(state.len() <= 64 << 10);
+        }
+        fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
+            None
+        }
+        fn fuel(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Whether a line is one JSON-RPC message, or a batch of them.
+    pub fn is_message(line: &str) -> bool {
+        let one = |message: &serde_json::Value| message["jsonrpc"] == "2.0";
+        !line.contains('\n')
+            && match serde_json::from_str(line) {
+                Ok(serde_json::Value::Array(batch)) => !batch.is_empty() && batch.iter().all(one),
+                Ok(message) => one(&message),
+                Err(_) => false,
+            }
+    }
+
+    /// The files, which SQLite takes for those of the operating system.
+    pub fn files() -> &'static Memory {
+        static FILES: OnceLock<&Memory> = OnceLock::new();
+        FILES.get_or_init(|| {
+            let files: &'static Memory = Box::leak(Box::new(Memory::without_index()));
+            vfs::register(c"fuzzing", files, |_| {}, true).expect("a file layer");
+            files
+        })
+    }
+
+    /// What the owner chose: a file, and little of everything.
+    pub fn settings() -> Settings {
+        Settings {
+            database: "shop.db".into(),
+            title: "shop.db".into(),
+            in_memory: false,
+            limits: Limits {
+                memory_bytes: 48 << 20,
+                busy_ms: 10,
+                ..Limits::default()
+            },
+            ..Settings::default()
+        }
+    }
+}

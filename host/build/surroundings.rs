@@ -1,0 +1,91 @@
+//! Where a build takes place, and what becomes of a component there.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::config;
+
+/// Compiles a component for any processor of the host's target, not only for this one.
+pub fn precompile(component: &[u8]) -> Result<Vec<u8>> {
+    let mut config = config::config();
+    config.target(&variable("TARGET")?)?;
+    let engine = wasmtime::Engine::new(&config)?;
+    engine
+        .precompile_component(component)
+        .map_err(anyhow::Error::from)
+        .context("wasmtime does not take the component")
+}
+
+/// Where this build takes place.
+pub struct Surroundings {
+    /// The root of the repository.
+    pub workspace: PathBuf,
+    /// The build script's own directory, made anew for every host.
+    pub out: PathBuf,
+    /// Cargo's target directory, which outlives a single build.
+    pub target: PathBuf,
+    /// What a set-up left behind for machines without the target or a C compiler.
+    pub toolchain: PathBuf,
+}
+
+impl Surroundings {
+    /// As cargo tells them to a build script.
+    ///
+    /// # Errors
+    ///
+    /// If it does not.
+    pub fn detect() -> Result<Self> {
+        let package = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+        let workspace = package
+            .ancestors()
+            .skip(1)
+            .find(|directory| directory.join("Cargo.lock").is_file())
+            .context("the package has no workspace around it")?;
+        let out = PathBuf::from(variable("OUT_DIR")?);
+        // <target>/<profile>/build/<package>/out
+        let target = out
+            .ancestors()
+            .nth(4)
+            .context("cargo's OUT_DIR is not below a target directory")?
+            .to_path_buf();
+        let toolchain = env::var_os("SQLARIUM_TOOLCHAIN")
+            .map_or_else(|| target.join("toolchain"), PathBuf::from);
+        Ok(Self {
+            workspace: workspace.to_path_buf(),
+            out,
+            target,
+            toolchain,
+        })
+    }
+
+    /// Lets cargo run the build script again when one of these files or directories of the
+    /// workspace changes, or a variable that a component depends on.
+    pub fn watch(&self, inputs: &[&str]) {
+        for input in inputs {
+            rerun_if_changed(&self.workspace.join(input));
+        }
+        for variable in [
+            "LIBSQLITE3_FLAGS",
+            "SQLARIUM_BUILD_STD",
+            "SQLARIUM_TOOLCHAIN",
+            "SQLARIUM_WASI_INCLUDE",
+            "WASI_SDK_PATH",
+        ] {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+    }
+}
+
+/// Watches a file or a directory. Cargo would rebuild forever for one that is not there.
+fn rerun_if_changed(path: &Path) {
+    if path.exists() {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+}
+
+/// A variable that cargo sets for every build script.
+fn variable(name: &str) -> Result<String> {
+    env::var(name).with_context(|| format!("cargo did not set {name}"))
+}

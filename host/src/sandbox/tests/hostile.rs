@@ -1,0 +1,524 @@
+//! A guest that misbehaves in every way it can: each misdeed is answered with an error or cut
+//! off, the next call is answered, memory stays within bounds, and nothing outside is touched.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use wasmtime::Trap;
+use wasmtime::component::Linker;
+
+use super::client::{Host, budgets};
+use crate::sandbox::control::Control;
+use crate::sandbox::{Sandbox, State, embedded};
+
+const MIB: u64 = 1 << 20;
+
+/// What may come on top of a budget of time, on a machine that is busy with other tests.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// The most memory the host takes for a hostile guest: the guest's own twice, for one that is at
+/// work and one that overhears; what one call may carry over the wall, in and out; and 64 MiB
+/// for itself, the component's code included.
+fn bound() -> u64 {
+    let budgets = budgets();
+    2 * budgets.memory + 2 * budgets.hostcall_bytes() as u64 + 64 * MIB
+}
+
+/// What comes of a misdeed.
+enum Fate {
+    /// It is answered, with this in the answer.
+    Answered(&'static str),
+    /// It is cut off, for a reason that says this.
+    Cut(&'static str),
+    /// Nothing is sent for it.
+    Silence,
+}
+
+use Fate::{Answered, Cut, Silence};
+
+/// Every misdeed with a single line.
+const MISDEEDS: &[(&str, Fate)] = &[
+    ("work spin", Cut("--timeout")),
+    ("work recurse", Cut("nests deeper")),
+    ("work recurse-in-memory", Cut("the sandbox failed")),
+    ("work trap", Cut("the sandbox failed")),
+    ("work panic", Cut("the sandbox failed")),
+    ("work grow", Answered("MiB")),
+    ("work fill", Cut("--memory")),
+    ("work poll", Cut("--timeout")),
+    ("work poll-fast", Cut("--timeout")),
+    ("work random", Cut("--timeout")),
+    ("work random-numbers", Cut("--timeout")),
+    ("work too-random", Cut("the sandbox failed")),
+    ("work stderr", Cut("--timeout")),
+    ("work stderr-of-std", Cut("the sandbox failed")),
+    ("work fuel", Cut("--timeout")),
+    ("mail send-long", Cut("the sandbox failed")),
+    ("mail send-lines", Cut("the sandbox failed")),
+    ("mail bequeath-long", Cut("the sandbox failed")),
+    ("mail bequeath-lines", Silence),
+    ("mail bequeath-many", Silence),
+    ("mail bequeath-most", Cut("the sandbox failed")),
+    ("mail bequeath-forever", Answered("--timeout")),
+    ("mail keep-long", Cut("the sandbox failed")),
+    ("mail keep-forever", Cut("--timeout")),
+    ("mail waiting", Answered("[true, true, true, true]")),
+    ("opens 2000", Answered("open ok: 25")),
+    ("churn 3000", Answered("open ok: ")),
+    ("offsets", Answered("write full")),
+    ("locks 50000", Answered("lock busy")),
+    ("handles closed", Cut("the sandbox failed")),
+    ("handles zero", Cut("the sandbox failed")),
+    ("handles next", Cut("the sandbox failed")),
+    ("handles far", Cut("the sandbox failed")),
+    ("handles twice", Cut("the sandbox failed")),
+    ("busy read", Cut("--timeout")),
+    ("busy write", Cut("--timeout")),
+    ("busy truncate", Cut("--timeout")),
+    ("busy sync", Cut("--timeout")),
+    ("busy names", Cut("--timeout")),
+    ("busy exclusive", Cut("--timeout")),
+    ("windows", Answered("odd invalid: 1")),
+    ("reply long", Silence),
+    ("reply lines", Silence),
+    ("reply none", Silence),
+    ("reply no-json", Answered("well, {[")),
+];
+
+/// A database with a write-ahead log, in a folder of its own.
+fn shop() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    database(&folder.path().join("shop.db"));
+    folder
+}
+
+fn database(path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    let sql = "PRAGMA journal_mode = wal; CREATE TABLE t (a); INSERT INTO t VALUES (1);";
+    connection.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn every_misdeed_is_answered_or_cut_off_and_the_next_call_is_answered() {
+    let folder = shop();
+    let mut host = Host::hostile(folder.path(), None);
+    assert_eq!(host.ask("well"), "well");
+    let files = host.count("fd");
+    let mut slowest = Duration::ZERO;
+    for (misdeed, fate) in MISDEEDS {
+        let started = Instant::now();
+        host.say(misdeed);
+        host.say("well");
+        let mut answers = Vec::new();
+        loop {
+            let line = host.hear(Duration::from_secs(60));
+            let line = line.unwrap_or_else(|| panic!("{misdeed}: silence"));
+            if line == "well" {
+                break;
+            }
+            answers.push(line);
+        }
+        let elapsed = started.elapsed();
+        slowest = slowest.max(elapsed);
+        println!(
+            "{misdeed}: {elapsed:.1?}, peak {} MiB: {answers:.100?}",
+            host.memory("VmHWM") / MIB
+        );
+        match fate {
+            Answered(what) => assert!(
+                answers.len() == 1 && answers[0].contains(what),
+                "{misdeed}: {answers:?}"
+            ),
+            Cut(why) => assert!(
+                answers.len() == 1 && answers[0].starts_with("cut: ") && answers[0].contains(why),
+                "{misdeed}: {answers:?}"
+            ),
+            Silence => assert!(answers.is_empty(), "{misdeed}: {answers:?}"),
+        }
+        let limit = budgets().timeout + SLACK;
+        assert!(elapsed < limit, "{misdeed} took {elapsed:?}");
+        let peak = host.memory("VmHWM");
+        assert!(
+            peak < bound(),
+            "{misdeed}: {} of {} MiB",
+            peak / MIB,
+            bound() / MIB
+        );
+    }
+    println!(
+        "the slowest took {slowest:.1?}; the bound is {} MiB",
+        bound() / MIB
+    );
+    let left = host.count("fd");
+    assert!(
+        left <= files + 4,
+        "{files} files were open, and then {left}"
+    );
+    assert_eq!(host.finish(), Some(0));
+    let connection = Connection::open(folder.path().join("shop.db")).unwrap();
+    let whole: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(whole, "ok");
+}
+
+#[test]
+fn lines_that_are_sent_without_end_are_passed_on_until_time_is_up() {
+    let folder = shop();
+    let mut host = Host::hostile(folder.path(), None);
+    host.say("mail send-forever");
+    let mut count = 0;
+    let last = loop {
+        let line = host.hear(Duration::from_secs(60)).unwrap();
+        if line.starts_with("cut: ") {
+            break line;
+        }
+        assert_eq!(line.len(), 1000);
+        count += 1;
+    };
+    println!("{count} lines, peak {} MiB", host.memory("VmHWM") / MIB);
+    assert!(last.contains("--timeout"), "{last}");
+    assert!(count > 64, "only {count} lines");
+    assert!(host.memory("VmHWM") < bound());
+    assert_eq!(host.ask("well"), "well");
+    assert_eq!(host.finish(), Some(0));
+}
+
+#[test]
+fn one_that_lies_about_what_it_overhears_forges_nothing_and_keeps_no_one_waiting() {
+    for lie in [
+        "long", "lines", "cancel", "withdraw", "spin", "trap", "fill", "random", "poll", "send",
+        "keep", "files",
+    ] {
+        let folder = shop();
+        let mut host = Host::hostile(folder.path(), None);
+        assert_eq!(host.ask("well"), "well");
+        let started = Instant::now();
+        host.say("work poll");
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..3 {
+            host.say(&format!("hear: {lie}"));
+        }
+        host.say("well");
+        let mut answers = Vec::new();
+        loop {
+            let line = host.hear(Duration::from_secs(60));
+            let line = line.unwrap_or_else(|| panic!("{lie}: silence"));
+            if line == "well" {
+                break;
+            }
+            answers.push(line);
+        }
+        let elapsed = started.elapsed();
+        let peak = host.memory("VmHWM");
+        println!(
+            "{lie}: {elapsed:.1?}, peak {} MiB: {answers:.100?}",
+            peak / MIB
+        );
+        for answer in &answers {
+            let expected = answer.starts_with("cut: ")
+                || answer == "heard late"
+                || answer == "opened: [false, false, false, false]";
+            assert!(expected, "{lie}: {answer:.100}");
+        }
+        // Its own time, and that of three overheard lines.
+        assert!(
+            elapsed < Duration::from_secs(4) + SLACK,
+            "{lie} took {elapsed:?}"
+        );
+        assert!(
+            peak < bound(),
+            "{lie}: {} of {} MiB",
+            peak / MIB,
+            bound() / MIB
+        );
+        assert_eq!(host.finish(), Some(0), "{lie}");
+    }
+}
+
+#[test]
+fn windows_on_shared_memory_can_be_moved_about_in_any_order() {
+    let folder = shop();
+    let path = folder.path().join("shop.db");
+    // Keeps the index in use, so that the guest joins it.
+    let neighbour = Connection::open(&path).unwrap();
+    let count: i64 = neighbour
+        .query_row("SELECT count(*) FROM t", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(count, 1);
+    let mut host = Host::hostile(folder.path(), None);
+    assert_eq!(host.ask("well"), "well");
+    let mappings = host.count("maps");
+    let mut worst = 0;
+    for seed in 0..30 {
+        let told = host.ask(&format!("storm {seed} 500"));
+        assert!(
+            told.contains("map ok") || told.starts_with("cut: "),
+            "{told}"
+        );
+        worst = worst.max(host.count("maps"));
+        if seed == 0 {
+            println!("{told}");
+        }
+    }
+    // A guest that is cut off with windows open.
+    host.say("work trap");
+    assert!(host.hear(SLACK).unwrap().contains("the sandbox failed"));
+    assert_eq!(host.ask("well"), "well");
+    let left = host.count("maps");
+    println!("{mappings} mappings, {worst} at worst, {left} in the end");
+    assert!(left < mappings + 20, "{left} mappings are left of {worst}");
+    assert!(host.memory("VmHWM") < bound());
+    assert_eq!(host.finish(), Some(0));
+}
+
+#[test]
+fn one_that_cannot_even_start_again_ends_when_its_client_does() {
+    let folder = shop();
+    let mut host = Host::hostile(folder.path(), None);
+    assert!(host.ask("doom").starts_with("cut: "));
+    // Every later call is cut off before it can say what to tell the client.
+    for _ in 0..3 {
+        host.say("well");
+    }
+    assert_eq!(host.hear(Duration::from_secs(1)), None);
+    assert_eq!(host.finish(), Some(0));
+}
+
+#[test]
+fn one_that_clings_to_its_session_is_dropped() {
+    let folder = shop();
+    let mut host = Host::hostile(folder.path(), None);
+    assert_eq!(host.ask("cling"), "clings");
+    let started = Instant::now();
+    assert_eq!(host.finish(), Some(0));
+    let elapsed = started.elapsed();
+    assert!(elapsed < budgets().timeout + SLACK, "{elapsed:?}");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_not_handed_over_whatever_the_guest_says_of_it() {
+    let folder = shop();
+    let mut host = Host::hostile(folder.path(), None);
+    host.say(&"x".repeat(2 << 20));
+    // What it says of it is too long as well.
+    assert_eq!(host.hear(Duration::from_secs(20)), None);
+    assert_eq!(host.ended(), Some(0));
+    assert!(bound() > 0);
+}
+
+#[test]
+fn tables_count_as_memory() {
+    let (engine, component) = embedded(sqlarium_hostile::TABLES).unwrap();
+    let sandbox = Sandbox::new().unwrap();
+    // An engine of its own, as the component's.
+    let sandbox = Sandbox { engine, ..sandbox };
+    let state = State::new(None, Control::default().into(), budgets());
+    let mut store = sandbox.store(state, u64::MAX >> 1).unwrap();
+    let linker = Linker::new(&sandbox.engine);
+    let done = futures(linker.instantiate_async(&mut store, &component));
+    assert!(done.is_ok() || done.is_err_and(|error| error.downcast_ref::<Trap>().is_some()));
+    let memory = &store.data().memory;
+    assert!(memory.refused, "a thousand million elements were granted");
+    assert!(memory.used <= budgets().memory, "{} bytes", memory.used);
+    assert!(memory.used > budgets().memory / 2, "{} bytes", memory.used);
+}
+
+/// Runs a future to its end.
+fn futures<T>(future: impl Future<Output = T>) -> T {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let std::task::Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return done;
+        }
+    }
+}
+
+/// Every file below a folder: what it is, its bytes, and when it was last changed.
+fn everything(folder: &Path, into: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let bytes = if metadata.is_file() {
+            fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
+        let what = format!(
+            "{:?} {:?} {bytes:?}",
+            metadata.file_type(),
+            metadata.modified()
+        );
+        into.insert(path.clone(), what);
+        if metadata.is_dir() {
+            everything(&path, into);
+        }
+    }
+}
+
+/// A root with links that lead out of it, and what lies outside.
+struct Premises(TempDir);
+
+impl Premises {
+    fn new() -> Self {
+        let base = tempfile::tempdir().unwrap();
+        for folder in ["served", "root/below", "outside"] {
+            fs::create_dir_all(base.path().join(folder)).unwrap();
+        }
+        for path in ["served/shop.db", "outside/secret.db", "root/inside.db"] {
+            database(&base.path().join(path));
+        }
+        fs::write(base.path().join("served/neighbour"), "not served").unwrap();
+        symlink("../outside", base.path().join("root/out")).unwrap();
+        symlink("../outside/secret.db", base.path().join("root/link.db")).unwrap();
+        symlink("../outside/new.db", base.path().join("root/new-link.db")).unwrap();
+        symlink("../../outside", base.path().join("root/below/out")).unwrap();
+        Self(base)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Names that lead out, one way or another.
+    fn names(&self) -> String {
+        let absolute = |name| self.path(name).display().to_string();
+        [
+            "../outside/secret.db",
+            "below/../../outside/secret.db",
+            "out/secret.db",
+            "out/new.db",
+            "link.db",
+            "new-link.db",
+            "below/out/secret.db",
+            "out/../../outside/secret.db",
+            "../served/neighbour",
+        ]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(
+            [
+                "outside/secret.db",
+                "outside/secret.db-mj000000900",
+                "served/neighbour",
+            ]
+            .map(absolute),
+        )
+        .collect::<Vec<_>>()
+        .join(" ")
+    }
+
+    fn outside(&self) -> BTreeMap<PathBuf, String> {
+        let mut all = BTreeMap::new();
+        everything(&self.path("outside"), &mut all);
+        everything(&self.path("served"), &mut all);
+        all.retain(|path, _| !path.to_string_lossy().contains("shop.db"));
+        all
+    }
+}
+
+#[test]
+fn no_name_leads_to_a_file_that_was_not_granted() {
+    let premises = Premises::new();
+    let before = premises.outside();
+    let mut host = Host::hostile(&premises.path("served"), Some(&premises.path("root")));
+    let told = host.ask(&format!("names {}", premises.names()));
+    println!("{told}");
+    // Odd names below the root are names below the root; what was made stays there.
+    let granted = told.split_once("granted: ").expect("a report").1;
+    for word in [
+        "outside",
+        "out/",
+        "link",
+        "neighbour",
+        "etc",
+        "proc",
+        "dev",
+        "..",
+        "shop.db-shm",
+    ] {
+        assert!(!granted.contains(word), "{word}: {granted}");
+    }
+    assert_eq!(host.ask("well"), "well");
+    assert_eq!(host.finish(), Some(0));
+    assert_eq!(premises.outside(), before);
+}
+
+#[test]
+fn the_system_is_asked_for_no_file_that_was_not_granted() {
+    let premises = Premises::new();
+    let trace = premises.path("trace");
+    let tracer = ["strace", "-f", "-qq", "-y", "-e", "trace=file", "-o"].map(Into::into);
+    let tracer = [&tracer[..], &[trace.clone().into()]].concat();
+    let works = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "true"])
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        println!("there is no strace here, or it may not trace: not shown");
+        return;
+    }
+    let (served, root) = (premises.path("served"), premises.path("root"));
+    let mut host = Host::start(&mut Host::command(
+        "hostile",
+        &served,
+        Some(&root),
+        Some(tracer),
+    ));
+    assert_eq!(host.ask("well"), "well");
+    // What is opened before is the program's own.
+    let start = fs::read_to_string(&trace).unwrap().len();
+    for misdeed in [
+        &format!("names {}", premises.names()),
+        "opens 300",
+        "churn 200",
+        "offsets",
+        "storm 1 500",
+    ] {
+        host.ask(misdeed);
+    }
+    assert_eq!(host.ask("well"), "well");
+    let traced = fs::read_to_string(&trace).unwrap();
+    let lines: Vec<&str> = traced[start..].lines().collect();
+    assert!(lines.len() > 100, "only {} lines", lines.len());
+    let temporary = env::temp_dir();
+    for line in lines {
+        // The calls that change something, and those that open something.
+        let (Some((call, rest)), false) = (line.split_once('('), line.contains(" = -1 ")) else {
+            continue;
+        };
+        let call = call.rsplit(' ').next().unwrap_or_default();
+        let looks = [
+            "stat",
+            "lstat",
+            "newfstatat",
+            "access",
+            "faccessat",
+            "faccessat2",
+            "readlink",
+            "readlinkat",
+            "statx",
+            "statfs",
+            "fstat",
+        ];
+        if looks.contains(&call) || rest.contains("O_PATH") || rest.contains("O_DIRECTORY") {
+            continue;
+        }
+        let allowed = rest.contains("O_TMPFILE")
+            || rest.contains("/proc/self/fd/")
+            || rest.contains(&format!("{}/shop.db", served.display()))
+            || rest.contains(root.to_str().unwrap())
+            // SQLite's directory for a durable deletion, which is synced.
+            || rest.contains(&format!("\"{}\", O_RDONLY", served.display()))
+            || rest.contains("/dev/urandom")
+            || rest.contains(&format!("\"{}", temporary.display())) && rest.contains("O_EXCL");
+        assert!(allowed, "{line}");
+    }
+    assert_eq!(host.finish(), Some(0));
+}

@@ -1,0 +1,10 @@
+//! The real host around a guest that was taken over, and around the real one when the host
+//! itself dies.
+//!
+//! - [`hostile`]: a guest that misbehaves in every way it can.
+//! - [`crashes`]: the host is killed at each call of its storage.
+//! - [`client`]: the host in a process of its own, and its client.
+
+mod client;
+mod crashes;
+mod hostile;

@@ -1,0 +1,145 @@
+//! A guest that was taken over: it has the exports and imports of the real one, and uses both
+//! in every way that no honest guest would.
+//!
+//! A line is the name of a misdeed and its words; the answer says what came of it, for the test
+//! to judge. What is never answered has to be cut off by the host.
+
+#![cfg(target_family = "wasm")]
+
+mod files;
+mod lies;
+mod mail;
+mod windows;
+mod work;
+
+use std::cell::Cell;
+
+use bindings::exports::sqlarium::sandbox::{command, demo, server};
+use bindings::sqlarium::sandbox::{mailbox, types};
+
+/// `wit/` as Rust.
+#[expect(unsafe_code, reason = "generated from wit/")]
+mod bindings {
+    wit_bindgen::generate!({ path: "../../../wit", world: "sandbox" });
+    use super::Hostile;
+    export!(Hostile);
+}
+
+struct Hostile;
+
+/// What the constructor of the next instance traps on.
+const DOOM: &str = "doomed";
+
+impl server::Guest for Hostile {
+    type Session = Session;
+
+    fn check(_settings: types::Settings) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+struct Session {
+    /// The name of the served database.
+    database: String,
+    /// Whether it goes on for ever when it is dropped.
+    clings: Cell<bool>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.clings.get() {
+            work::spin();
+        }
+    }
+}
+
+impl server::GuestSession for Session {
+    fn new(settings: types::Settings, kept: String) -> Self {
+        assert_ne!(kept, DOOM);
+        Self {
+            database: settings.database,
+            clings: Cell::new(false),
+        }
+    }
+
+    fn handle(&self, line: Vec<u8>) -> Option<String> {
+        let line = String::from_utf8(line).expect("tests speak UTF-8");
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| {
+            words
+                .get(at)
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0)
+        };
+        mailbox::bequeath(&["cut: ".into(), String::new()]);
+        Some(match words[0] {
+            "well" => "well".into(),
+            "cling" => {
+                self.clings.set(true);
+                "clings".into()
+            }
+            "doom" => {
+                mailbox::keep(DOOM);
+                panic!("so that the next one has to start");
+            }
+            "work" => work::misdeed(words[1]),
+            "mail" => mail::misdeed(words[1]),
+            "names" => files::names(&words[1..]),
+            "opens" => files::opens(number(1)),
+            "churn" => files::churn(&self.database, number(1)),
+            "offsets" => files::offsets(&self.database),
+            "locks" => files::locks(&self.database, number(1)),
+            "handles" => files::handles(words[1]),
+            "busy" => files::busy(&self.database, words[1]),
+            "windows" => windows::bad(&self.database),
+            "storm" => windows::storm(&self.database, number(1), number(2)),
+            "reply" => return lies::reply(words[1]),
+            // Its turn has come after all.
+            "hear:" => "heard late".into(),
+            word => panic!("no misdeed {word}"),
+        })
+    }
+
+    fn overhear(&self, line: Vec<u8>) -> server::Overheard {
+        lies::overhear(&String::from_utf8(line).expect("tests speak UTF-8"))
+    }
+
+    fn overlong(&self) -> String {
+        lies::long()
+    }
+}
+
+impl command::Guest for Hostile {
+    fn catalog() -> Vec<command::Entry> {
+        Vec::new()
+    }
+
+    fn run(_: types::Settings, _: String, _: String) -> Result<String, command::Failure> {
+        Ok(String::new())
+    }
+}
+
+impl demo::Guest for Hostile {
+    fn scenes() -> Vec<demo::Scene> {
+        Vec::new()
+    }
+
+    fn tell(line: String) -> String {
+        line
+    }
+}
+
+/// Numbers that look random and are the same in every run: `SplitMix64`,
+/// after <https://prng.di.unimi.it/splitmix64.c>.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}

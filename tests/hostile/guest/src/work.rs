@@ -1,0 +1,96 @@
+//! Endless work, endless memory, and traps.
+
+use std::hint::black_box;
+use std::io::{self, Write};
+
+use wasip2::cli::stderr;
+use wasip2::random::random;
+
+use crate::bindings::sqlarium::sandbox::mailbox;
+
+/// Goes on for ever and looks at nothing.
+pub fn spin() {
+    loop {
+        black_box(());
+    }
+}
+
+/// One of them.
+pub fn misdeed(name: &str) -> String {
+    match name {
+        "spin" => spin(),
+        "recurse" => {
+            black_box(recurse(black_box(1)));
+        }
+        "recurse-in-memory" => {
+            black_box(recurse_in_memory(1));
+        }
+        "trap" => core::arch::wasm32::unreachable(),
+        "panic" => panic!("in the guest"),
+        "grow" => {
+            // Until it is refused, and every page of it is used.
+            let mut pages = 0_usize;
+            loop {
+                let before = core::arch::wasm32::memory_grow::<0>(1);
+                if before == usize::MAX {
+                    return format!("{} MiB", pages / 16);
+                }
+                pages += 1;
+                let page = vec![1_u8; 1];
+                black_box(&page);
+            }
+        }
+        "fill" => {
+            let mut all = Vec::new();
+            loop {
+                all.push(black_box(vec![1_u8; 1 << 20]));
+            }
+        }
+        "poll" => loop {
+            // What it says is nothing to us.
+            mailbox::poll(u32::MAX);
+        },
+        "poll-fast" => loop {
+            mailbox::poll(0);
+        },
+        "random" => loop {
+            black_box(random::get_random_bytes(64 << 10));
+        },
+        "random-numbers" => loop {
+            black_box(random::get_random_u64());
+        },
+        "too-random" => drop(random::get_random_bytes(u64::MAX)),
+        "stderr" => {
+            let stderr = stderr::get_stderr();
+            let noise = [7; 4096];
+            loop {
+                let _ = stderr.blocking_write_and_flush(&noise);
+            }
+        }
+        // By way of std, which asks for more than it gets.
+        "stderr-of-std" => {
+            let _ = writeln!(io::stderr(), "\r\nsqlarium: all is well\x1b[2J");
+        }
+        "fuel" => loop {
+            mailbox::fuel();
+        },
+        name => panic!("no work {name}"),
+    }
+    "done".into()
+}
+
+/// Uses the stack of the machine alone.
+#[inline(never)]
+fn recurse(n: u64) -> u64 {
+    if n == u64::MAX {
+        return 0;
+    }
+    recurse(n + 1).wrapping_mul(3) ^ n
+}
+
+/// Uses the guest's own stack, which lies in its memory.
+#[expect(unconditional_recursion, reason = "that is the misdeed")]
+fn recurse_in_memory(n: u64) -> u64 {
+    let below = black_box([n; 16]);
+    recurse_in_memory(n + 1) + below[3]
+}
