@@ -176,11 +176,14 @@ fn owned<T: 'static>(to: &mut LinkerInstance<'_, State>, name: &str) -> Result<(
 fn poll(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap(
         "[method]pollable.ready",
-        |_: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| Ok((true,)),
+        |store: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| {
+            store.data().in_time()?;
+            Ok((true,))
+        },
     )?;
     to.func_wrap(
         "[method]pollable.block",
-        |_: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| Ok(()),
+        |store: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| store.data().in_time(),
     )
 }
 
@@ -225,6 +228,7 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
     to.func_wrap(
         "[method]output-stream.subscribe",
         |mut store: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+            store.data().in_time()?;
             Ok((store.data_mut().table.push(Ready)?,))
         },
     )?;

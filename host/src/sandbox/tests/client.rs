@@ -60,6 +60,8 @@ fn another_process() {
                 path: Path::new(&folder).join("shop.db"),
                 readonly: false,
             },
+            record: None,
+            files: Vec::new(),
             root: env::var_os(ROOT_VARIABLE).map(|directory| Root {
                 directory: directory.into(),
                 readonly: false,
@@ -89,6 +91,8 @@ fn settings(budgets: &Budgets) -> Settings {
         root: true,
         strict: false,
         tools: "all".into(),
+        notes: String::new(),
+        undo_record: None,
         limits: Limits {
             request_bytes: budgets.request,
             reply_bytes: budgets.reply,
@@ -99,6 +103,7 @@ fn settings(budgets: &Budgets) -> Settings {
             memory_bytes: budgets.memory,
             disk_bytes: budgets.disk,
             busy_ms: 100,
+            fuel: budgets.fuel,
         },
     }
 }

@@ -232,6 +232,7 @@ fn a_file_that_is_granted_by_itself_is_for_one_thing_alone() {
     };
     let grants = Grants {
         database,
+        record: None,
         files,
         root: None,
     };

@@ -14,7 +14,7 @@ mod work;
 
 use std::cell::Cell;
 
-use bindings::exports::sqlarium::sandbox::{command, demo, server};
+use bindings::exports::sqlarium::sandbox::{command, demo, server, shell};
 use bindings::sqlarium::sandbox::{mailbox, types};
 
 /// `wit/` as Rust.
@@ -33,8 +33,8 @@ const DOOM: &str = "doomed";
 impl server::Guest for Hostile {
     type Session = Session;
 
-    fn check(_settings: types::Settings) -> Result<(), String> {
-        Ok(())
+    fn check(_settings: types::Settings) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
     }
 }
 
@@ -124,8 +124,42 @@ impl demo::Guest for Hostile {
         Vec::new()
     }
 
+    fn notes() -> String {
+        String::new()
+    }
+
     fn tell(line: String) -> String {
         line
+    }
+}
+
+impl shell::Guest for Hostile {
+    type Session = Idle;
+}
+
+/// A shell that does nothing.
+struct Idle;
+
+impl shell::GuestSession for Idle {
+    fn new(_: types::Settings, _: bool, _: String) -> Self {
+        Self
+    }
+
+    fn feed(&self, _: Vec<u8>) -> shell::Next {
+        shell::Next::Ready
+    }
+
+    fn forget(&self) {}
+
+    fn finish(&self) -> u8 {
+        0
+    }
+
+    fn complete(&self, _: String, _: u32) -> shell::Completion {
+        shell::Completion {
+            start: 0,
+            candidates: Vec::new(),
+        }
     }
 }
 
