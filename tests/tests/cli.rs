@@ -390,12 +390,15 @@ fn completions_know_every_command_and_flag() {
             assert!(script.stdout.contains(word), "{word} is not for {shell}");
         }
     }
-    let bash = run(["completions", "bash"]).stdout;
-    let line = format!("{bash}\n_sqlarium sqlarium ver sqlarium; echo \"${{COMPREPLY[*]}}\"");
-    let completed = sqlarium_tests::finish(std::process::Command::new("bash").args([
-        "-c",
-        &format!("COMP_WORDS=(sqlarium ver) COMP_CWORD=1\n{line}"),
-    ]));
+    let folder = Folder::new();
+    let file = folder.path("completions");
+    std::fs::write(&file, run(["completions", "bash"]).stdout).expect("written");
+    let completed =
+        sqlarium_tests::finish(std::process::Command::new("bash").arg("-c").arg(format!(
+            "source '{}'; COMP_WORDS=(sqlarium ver) COMP_CWORD=1
+        _sqlarium sqlarium ver sqlarium; echo \"${{COMPREPLY[*]}}\"",
+            file.display()
+        )));
     assert_eq!(completed.stdout, "version\n", "{}", completed.stderr);
 }
 

@@ -160,6 +160,7 @@ fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
             json!({"table": "customers"}),
             "2 rows indexed",
         ),
+        ("run", json!({"input": ".mode list\nSELECT 6 * 7;"}), "42\n"),
         ("export", json!({"table": "customers"}), "1,Ada,"),
         (
             "dump",
