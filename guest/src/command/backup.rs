@@ -90,6 +90,8 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
     }
     let busy_ms = context.settings.limits.busy_ms;
     let mut source = readable(context, file)?;
+    let what = format!("restore {file}");
+    let mut output = Output::default();
     let database = context.engine.database(arguments.db())?;
     let pages = source.look(|from| {
         let connection = from.connection()?;
@@ -109,15 +111,12 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, and try again."));
         }
         sound(connection, file).map_err(|error| from.failure(&error, ""))??;
-        database.replace(|to, pulse| copy(connection, to, pulse, busy_ms))
+        database.replace(&what, &mut output, |to, pulse| copy(connection, to, pulse, busy_ms))
     })?;
-    let mut output = Output {
-        text: Some(format!(
-            "{} has the content of {file} now: {pages} pages.\n",
-            database.title()
-        )),
-        ..Output::default()
-    };
+    output.text = Some(format!(
+        "{} has the content of {file} now: {pages} pages.\n",
+        database.title()
+    ));
     output.extra.insert("file".into(), file.into());
     output.extra.insert("pages".into(), pages.into());
     Ok(output)

@@ -87,6 +87,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     }
     let database = context.engine.database(arguments.db())?;
     let present = database.look(|work| Target::find(work, table))?;
+    let what = format!("import {file} into {table}");
+    let mut output = Output::default();
     let report = match present {
         Some(target) => {
             let mut records = job.records(job.files.read(file)?)?;
@@ -96,7 +98,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
                 return Err(job.nothing());
             }
             let plan = job.fit(&target, &first)?;
-            database.change(|work| {
+            database.change(&what, &mut output, |work| {
                 let first = (!plan.headed).then_some(&first);
                 job.fill(work, &plan, first, &mut records)
             })?
@@ -107,7 +109,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             let mut records = source.again(&job)?;
             let mut first = Record::default();
             job.read(&mut records, &mut first)?;
-            database.change(|work| {
+            database.change(&what, &mut output, |work| {
                 let create = plan.create(table);
                 work.write(&create)?
                     .raw_execute()
@@ -117,7 +119,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             })?
         }
     };
-    Ok(report.output(file, table))
+    report.tell(file, table, &mut output);
+    Ok(output)
 }
 
 fn ending(file: &str) -> &'static str {
@@ -511,8 +514,7 @@ impl Report {
         }
     }
 
-    fn output(self, file: &str, table: &str) -> Output {
-        let mut output = Output::default();
+    fn tell(self, file: &str, table: &str, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
         let file = if file == STREAM {
             "standard input"
@@ -557,6 +559,5 @@ impl Report {
         ] {
             output.extra.insert(name.into(), value);
         }
-        output
     }
 }

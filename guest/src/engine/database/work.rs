@@ -4,12 +4,14 @@
 use rusqlite::{Connection, Statement};
 
 use super::Database;
+use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
 use crate::engine::connection::Access;
 use crate::engine::failure;
 use crate::engine::params::Params;
 use crate::engine::pulse::Pulse;
+use crate::engine::track::Summary;
 
 /// A database in one transaction.
 #[derive(Clone, Copy, Debug)]
@@ -30,47 +32,86 @@ impl Database {
         self.within(Access::Read, "BEGIN", look)
     }
 
-    /// Changes the database in one transaction, all or nothing.
+    /// Changes the database in one transaction, all or nothing. `what` names it in the record of
+    /// writes (`--undo`), which holds no more of it than that it is beyond undo; that is said in `output`.
     ///
     /// # Errors
     ///
     /// As for [`Database::look`], and `readonly`; nothing was changed then.
     pub fn change<T>(
         &mut self,
+        what: &str,
+        output: &mut Output,
         change: impl FnOnce(Work<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         if self.settings.readonly {
             return Err(failure::writes("write to the database", &self.settings));
         }
-        self.within(Access::Write, "BEGIN IMMEDIATE", change)
+        self.begin(Access::Write)?;
+        let result = self
+            .settle()
+            .and_then(|()| self.trusted("BEGIN IMMEDIATE"))
+            .and_then(|()| change(Work { database: self }))
+            .and_then(|done| self.commit_whole(what, output).map(|()| done));
+        self.end(result)
     }
 
     /// Lets `replace` overwrite the whole database, outside of a transaction of ours. What the
-    /// connection knows of the old one is forgotten then.
+    /// connection knows of the old one is forgotten then. `what` and `output` as for [`Database::change`].
     ///
     /// # Errors
     ///
     /// What `replace` says, `readonly`, and whatever SQLite or a budget refuses.
     pub fn replace<T>(
         &mut self,
+        what: &str,
+        output: &mut Output,
         replace: impl FnOnce(&mut Connection, &Pulse) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         if self.settings.readonly {
             return Err(failure::writes("replace the database", &self.settings));
         }
         self.begin(Access::Write)?;
-        self.gate.enter(Mode::Trusted);
-        let result = match &mut self.link {
-            Some(link) => replace(&mut link.connection, &self.pulse),
-            None => Err(rusqlite::Error::InvalidQuery),
-        };
-        let result = result.map_err(|error| self.failure(&error, "", 0));
+        let result = self.settle().and_then(|()| {
+            self.gate.enter(Mode::Trusted);
+            let result = match &mut self.link {
+                Some(link) => replace(&mut link.connection, &self.pulse),
+                None => Err(rusqlite::Error::InvalidQuery),
+            };
+            result.map_err(|error| self.failure(&error, "", 0))
+        });
+        let result = result.and_then(|done| {
+            // There is nothing left to commit but the entry of the record.
+            if self.is_recorded() {
+                self.trusted("BEGIN")?;
+                self.commit_whole(what, output)?;
+            }
+            Ok(done)
+        });
         let result = self.end(result);
         // What is in memory natively would be lost with its connection.
         if self.file.is_some() {
             self.link = None;
         }
         result
+    }
+
+    /// Finds out what became of the last recorded write, before the next.
+    fn settle(&self) -> Result<(), Failure> {
+        if self.is_recorded() {
+            self.settle_doubt()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Commits what is too much to be recorded row by row.
+    fn commit_whole(&self, what: &str, output: &mut Output) -> Result<(), Failure> {
+        if !self.is_recorded() {
+            return self.trusted("COMMIT");
+        }
+        let beyond = "rows that come from a file are not recorded one by one";
+        self.commit_recorded(what, &[], &Summary::default(), Some(beyond.into()), output)
     }
 
     fn within<T>(
