@@ -13,6 +13,7 @@ use rusqlite::{Connection, ffi};
 pub struct Recorder<'c> {
     session: *mut ffi::sqlite3_session,
     /// Tables that are passed over; SQLite holds its address.
+    #[expect(clippy::box_collection, reason = "it must stay where it is")]
     except: Box<BTreeSet<String>>,
     connection: PhantomData<&'c Connection>,
 }
@@ -191,7 +192,7 @@ impl Changeset {
     pub fn counts(&self) -> rusqlite::Result<BTreeMap<String, Counts>> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         let mut iterator = ptr::null_mut();
-        let length = length(&self.bytes())?;
+        let length = length(self.bytes())?;
         // SAFETY: the bytes outlive the iterator, which is finalised below and only reads them.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
         check(unsafe {
@@ -252,7 +253,7 @@ impl Changeset {
         flags: c_int,
     ) -> rusqlite::Result<Result<(), Conflict>> {
         let mut conflict: Option<Conflict> = None;
-        let length = length(&self.bytes())?;
+        let length = length(self.bytes())?;
         // SAFETY: the connection is open; the bytes and `conflict` outlive the call, which only
         // reads the bytes and hands `conflict` to `on_conflict` alone.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
