@@ -188,9 +188,9 @@ fn every_statement_can_be_cancelled() {
 fn server() -> Server {
     let timeout = format!("{}ms", TIMEOUT.as_millis());
     let mut server = Server::ready(["--timeout", &timeout, "--memory", "128M", "--disk", "256M"]);
-    for call in 0..4 {
-        // Within the budget of a call.
-        let sql = words(50, 300);
+    for call in 0..20 {
+        // Each well within the budget of a call.
+        let sql = words(10, 300);
         let sql = if call == 0 {
             sql
         } else {

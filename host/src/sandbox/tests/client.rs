@@ -30,7 +30,7 @@ pub fn budgets() -> Budgets {
     Budgets {
         request: 1 << 20,
         reply: 1 << 20,
-        timeout: Duration::from_millis(400),
+        timeout: Duration::from_millis(700),
         memory: 64 << 20,
         disk: 64 << 20,
         busy: Duration::from_millis(100),

@@ -195,7 +195,10 @@ pub fn offsets(database: &str) -> String {
     for (what, file) in [("file", served(database)), ("temporary", temporary)] {
         for offset in edges {
             for length in lengths {
-                tally.count(&format!("{what} read"), file.read(offset, length));
+                // As much as there may be, but not again and again.
+                if length != 1 << 24 || offset == 0 {
+                    tally.count(&format!("{what} read"), file.read(offset, length));
+                }
             }
             for data in [&b""[..], b"x", &[7; 4096]] {
                 // The file itself is to stay as it is.
