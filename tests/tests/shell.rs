@@ -316,12 +316,12 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     let answer = server.call("run", json!({ "input": "SELECT 1;", "output": "json" }));
     assert_eq!(answer.object["text"], "1\n");
     assert_eq!(answer.object["errors"], 0);
-    // The same for a person: results and errors apart, and the exit code.
+    // The same for a person: results as sqlite3 prints them, errors apart, and the exit code.
     let mut person = sqlarium();
     let person = finish(person.arg("run").arg(&path).arg(input));
     assert_eq!(
         person.stdout,
-        "1\n2\nCREATE TABLE parts (item REFERENCES items(id), part TEXT);\n"
+        "1\r\n2\r\nCREATE TABLE parts (item REFERENCES items(id), part TEXT);\n"
     );
     assert!(
         person.stderr.starts_with("Parse error near line 3"),

@@ -23,7 +23,8 @@ mod tests {
     #[test]
     fn a_semicolon_ends_a_statement_only_where_sqlite_says_so() {
         assert!(is("SELECT 1;"));
-        assert!(is("SELECT 1; -- more"));
+        assert!(is("SELECT 1; -- more\n"));
+        assert!(is("SELECT 1; /* more */"));
         assert!(!is("SELECT 1"));
         assert!(!is("SELECT ';"));
         assert!(!is("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1;"));

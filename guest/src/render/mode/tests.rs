@@ -312,7 +312,11 @@ fn every_mode_prints_what_the_sqlite3_program_of_this_machine_prints() {
 
 #[test]
 fn a_long_result_is_printed_before_it_ends_and_nothing_of_it_is_lost() {
-    let mut printer = Printer::new(&Format::named("box").unwrap(), &["a".into(), "b".into()]);
+    let format = Format {
+        wrap: 0,
+        ..Format::named("box").unwrap()
+    };
+    let mut printer = Printer::new(&format, &["a".into(), "b".into()]);
     let mut out = Vec::new();
     let row = [text(&"x".repeat(1_000)), Value::Integer(7)];
     let mut rows = 0;
