@@ -371,13 +371,13 @@ enum Source {
     /// It can be opened again.
     File,
     /// Standard input, copied into a temporary file as it is read.
-    Stream(Spool),
+    Stream(Box<Spool>),
 }
 
 impl Source {
     fn new(job: &Job<'_>) -> Result<Self, Failure> {
         Ok(if job.file == STREAM {
-            Self::Stream(job.files.spool()?)
+            Self::Stream(Box::new(job.files.spool()?))
         } else {
             Self::File
         })
