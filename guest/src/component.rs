@@ -269,7 +269,7 @@ fn entry(entry: &command::Entry) -> command_export::Entry {
                     Shape::Text => (command_export::Shape::Text, &[][..]),
                     Shape::Integer { .. } => (command_export::Shape::Integer, &[][..]),
                     Shape::Flag => (command_export::Shape::Flag, &[][..]),
-                    Shape::Json => (command_export::Shape::Json, &[][..]),
+                    Shape::Json | Shape::Numbers => (command_export::Shape::Json, &[][..]),
                     Shape::InputPath => (command_export::Shape::InputPath, &[][..]),
                     Shape::OutputPath => (command_export::Shape::OutputPath, &[][..]),
                     Shape::Choice(choices) => (command_export::Shape::Text, choices),

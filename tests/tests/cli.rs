@@ -138,8 +138,45 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
         ("integrity-check", vec![], json!({})),
         ("analyze", vec![], json!({})),
         ("stats", vec!["--full"], json!({ "full": true })),
+        ("capabilities", vec!["fts5"], json!({ "name": "fts5" })),
+        ("version", vec![], json!({})),
+        ("help", vec!["query"], json!({ "topic": "query" })),
+        ("create", vec!["other.db"], json!({ "path": "other.db" })),
+        (
+            "import",
+            vec!["people.csv", "people"],
+            json!({ "file": "people.csv", "table": "people" }),
+        ),
+        (
+            "import",
+            vec!["ragged.csv", "ragged"],
+            json!({ "file": "ragged.csv", "table": "ragged" }),
+        ),
+        (
+            "export",
+            vec!["items", "--out", "items.csv"],
+            json!({ "table": "items", "out": "items.csv" }),
+        ),
+        ("backup", vec!["copy.db"], json!({ "file": "copy.db" })),
+        ("restore", vec!["other.db"], json!({ "file": "other.db" })),
+        (
+            "restore",
+            vec!["people.csv"],
+            json!({ "file": "people.csv" }),
+        ),
+        (
+            "migrate",
+            vec!["other.db", "fresh.db"],
+            json!({ "source": "other.db", "destination": "fresh.db" }),
+        ),
     ]
 }
+
+/// Commands that take no database.
+const WITHOUT_DATABASE: [&str; 4] = ["capabilities", "version", "help", "create"];
+
+/// Commands for whose files an agent needs a root, and a person does not.
+const WITH_FILES: [&str; 5] = ["create", "import", "backup", "restore", "migrate"];
 
 /// Without what differs from run to run.
 fn comparable(mut object: Value) -> Value {
@@ -155,26 +192,33 @@ fn a_command_gives_a_person_what_it_gives_an_agent() {
     for (command, words, arguments) in calls() {
         let folder = Folder::new();
         let (a, b) = (folder.path("a"), folder.path("b"));
+        let database = folder.database("shop.db", SHOP);
+        let other = folder.database("other.db", "CREATE TABLE o (a); INSERT INTO o VALUES (1)");
         for side in [&a, &b] {
             std::fs::create_dir(side).expect("a folder");
-            std::fs::copy(
-                folder.database("shop.db", if side == &a { SHOP } else { "" }),
-                side.join("shop.db"),
-            )
-            .expect("a copy");
+            std::fs::copy(&database, side.join("shop.db")).expect("a copy");
+            std::fs::copy(&other, side.join("other.db")).expect("a copy");
+            std::fs::write(side.join("people.csv"), "id,zip\n1,00712\n").expect("written");
+            std::fs::write(side.join("ragged.csv"), "a,b\n1\n1,2,3\n").expect("written");
         }
         // The same relative name on both sides, so that titles are the same too.
         let person = |form: &[&str]| {
             let mut process = sqlarium();
+            let database = (!WITHOUT_DATABASE.contains(&command)).then_some("shop.db");
             process
                 .current_dir(&a)
-                .args([command, "shop.db"])
+                .arg(command)
+                .args(database)
                 .args(&words)
                 .args(form);
             sqlarium_tests::finish(&mut process)
         };
         let mut process = sqlarium();
-        let mut server = Server::spawn(process.current_dir(&b).args(["mcp", "shop.db"]));
+        process.current_dir(&b).args(["mcp", "shop.db"]);
+        if WITH_FILES.contains(&command) || arguments.get("out").is_some() {
+            process.args(["--root", "."]);
+        }
+        let mut server = Server::spawn(&mut process);
         server.initialize();
 
         let text = person(&[]);
@@ -214,6 +258,24 @@ fn a_command_gives_a_person_what_it_gives_an_agent() {
         );
         assert_eq!(form.stderr, "", "{command} {words:?}");
     }
+}
+
+#[test]
+fn every_command_is_compared_but_those_of_a_session() {
+    let mut server = Server::ready([""; 0]);
+    let list = server.ask("tools/list", json!({}));
+    let compared: BTreeSet<String> = calls()
+        .iter()
+        .map(|(command, _, _)| format!("sqlarium_{}", command.replace('-', "_")))
+        .collect();
+    // `history` and `undo` are not among them: they are served with --undo alone.
+    let served: BTreeSet<String> = list["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+        .collect();
+    assert_eq!(compared, served);
 }
 
 #[test]

@@ -228,6 +228,7 @@ fn details(argument: &Argument) -> String {
         Shape::Integer { .. } => "whole number".to_owned(),
         Shape::Flag => "flag".to_owned(),
         Shape::Json => "array or object".to_owned(),
+        Shape::Numbers => "array of numbers".to_owned(),
         Shape::Choice(words) => words.join(" or "),
     };
     let must = if argument.required { ", required" } else { "" };

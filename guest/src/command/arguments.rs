@@ -23,6 +23,8 @@ pub enum Shape {
     Flag,
     /// An array or an object, also when it is sent as a string of JSON.
     Json,
+    /// An array of numbers, or what else is [`Shape::Json`].
+    Numbers,
     /// A file to read: for a model below the root, for a person wherever it is; `-` is standard input.
     InputPath,
     /// A file to make, as above; `-` is standard output.
@@ -122,7 +124,7 @@ pub const OUTPUT: Argument = Argument {
 /// The database to use; commands that need one take it where the owner gave a `--root`.
 pub const DB: Argument = Argument {
     name: "db",
-    summary: "File below the root; default: the served database.",
+    summary: "Another file below the root.",
     shape: Shape::Text,
     required: false,
     positional: false,
@@ -247,7 +249,7 @@ fn take(argument: &Argument, value: &Value) -> Result<Value, String> {
             Value::String(text) if text == "false" => Some(Value::Bool(false)),
             _ => None,
         },
-        Shape::Json => match value {
+        Shape::Json | Shape::Numbers => match value {
             Value::Array(_) | Value::Object(_) => Some(value.clone()),
             // Some models encode what is nested once more.
             Value::String(text) => serde_json::from_str(text)
@@ -300,6 +302,7 @@ fn takes(argument: &Argument) -> String {
         Shape::Integer { min, max } => format!("a whole number from {min} to {max}"),
         Shape::Flag => "true or false".into(),
         Shape::Json => "an array or an object".into(),
+        Shape::Numbers => "an array of numbers".into(),
         Shape::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join(" or ")

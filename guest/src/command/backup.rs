@@ -40,9 +40,8 @@ pub const RESTORE: Command = Command {
     title: "Restore",
     group: Group::Files,
     summary: "Replace everything in the database by what is in another file",
-    description: "Replace everything in the database by the content of another SQLite file below \
-                  the root, such as a backup: all of it or, if anything goes wrong, nothing. What \
-                  was there is lost. A damaged file is refused.",
+    description: "Replace the whole database by another SQLite file below the root, such as \
+                  a backup, all or nothing. What was there is lost. A damaged file is refused.",
     arguments: &[required("file", Shape::InputPath, "SQLite file.")],
     database: true,
     effect: WRITES,

@@ -19,13 +19,12 @@ pub const COMMAND: Command = Command {
     title: "Checkpoint",
     group: Group::Maintenance,
     summary: "Move the write-ahead log into the database file",
-    description: "Move the write-ahead log (WAL) into the database file and empty it. Tells how \
-                  many frames (pages) were in the log and how many are in the file, and whether \
-                  another connection was in the way (busy).",
+    description: "Move the write-ahead log (WAL) into the database file and empty it; tells \
+                  how many pages moved, and whether another connection was in the way.",
     arguments: &[option(
         "mode",
         Shape::Choice(&MODES),
-        "passive waits for nobody.",
+        "Default truncate; passive waits for nobody.",
     )],
     database: true,
     effect: Effect::Writes {

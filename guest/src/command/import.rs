@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
     title: "Import",
     group: Group::Files,
     summary: "Read a CSV, TSV or ASCII-separated file into a table",
-    description: "Read a file of UTF-8 records below the root into a table, all or nothing. A new \
+    description: "Read a UTF-8 file below the root into a table, all or nothing. A new \
                   table gets its columns from the first record; a column becomes INTEGER or REAL \
                   only if that loses nothing (007 stays TEXT). In a table that is there, a first \
                   record of column names chooses columns, else all go by position. Empty is NULL, \

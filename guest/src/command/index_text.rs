@@ -24,9 +24,8 @@ pub const COMMAND: Command = Command {
     title: "Index text",
     group: Group::Search,
     summary: "Make a full-text index of a table, kept current by triggers",
-    description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers that \
-                  keep it current, in one transaction. The text stays in the table. Nothing \
-                  existing is replaced.",
+    description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers \
+                  that keep it current, in one transaction. The text stays in the table.",
     arguments: &[
         required("table", Shape::Text, ""),
         option(
@@ -37,7 +36,7 @@ pub const COMMAND: Command = Command {
         option(
             "tokenizer",
             Shape::Choice(&TOKENIZERS),
-            "porter: English stems; trigram: parts of words.",
+            "porter: English stems; trigram: parts of words; default unicode61.",
         ),
     ],
     database: true,

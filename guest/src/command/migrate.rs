@@ -26,9 +26,8 @@ pub const COMMAND: Command = Command {
     title: "Migrate",
     group: Group::Files,
     summary: "Make a fresh copy of another SQLite file, verified table by table",
-    description: "Write everything in another SQLite file (schema, rows, indexes, triggers, \
-                  views) anew into a fresh file, both below the root. Each table is compared by \
-                  row count and digest before the file gets its name. Never overwrites.",
+    description: "Write another SQLite file anew into a fresh one, both below the root; each \
+                  table is compared by row count and digest. Never overwrites.",
     arguments: &[
         required("source", Shape::InputPath, "SQLite file."),
         required("destination", Shape::OutputPath, "File to make."),

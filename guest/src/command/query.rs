@@ -14,11 +14,10 @@ pub const COMMAND: Command = Command {
     group: Group::Sql,
     summary: "Run one statement that reads",
     description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA \
-                  that asks) and get its rows. Whatever would write is refused: use exec. \
-                  Give values through params, not inside the SQL. Without limit 200 rows \
-                  come, and never more than 10000; what is left is said: page with LIMIT \
-                  and OFFSET. Text output cuts long cells and shows the start of blobs; \
-                  output json has them whole.",
+                  that asks) and get its rows. Whatever would write is refused: use exec. Give \
+                  values through params, not inside the SQL. Without limit 200 rows come, never \
+                  more than 10000, and what is left is said. Text output cuts long cells and \
+                  blobs; output json has them whole.",
     arguments: &[
         required("sql", Shape::Text, "One statement."),
         PARAMS,

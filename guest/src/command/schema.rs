@@ -49,6 +49,7 @@ fn property(argument: &Argument) -> Value {
         Shape::Integer { .. } => "integer",
         Shape::Flag => "boolean",
         Shape::Json => "object",
+        Shape::Numbers => "array",
     };
     property.insert("type".into(), kind.into());
     match argument.shape {
@@ -58,9 +59,12 @@ fn property(argument: &Argument) -> Value {
                 property.insert("maximum".into(), max.into());
             }
         }
+        // The default is said in words, where there is more to say than that it is the first.
         Shape::Choice(words) => {
             property.insert("enum".into(), words.into());
-            property.insert("default".into(), words[0].into());
+        }
+        Shape::Numbers => {
+            property.insert("items".into(), json!({"type": "number"}));
         }
         Shape::Text | Shape::InputPath | Shape::OutputPath | Shape::Flag | Shape::Json => {}
     }
@@ -94,7 +98,11 @@ mod tests {
     use crate::command::toolset::Toolset;
 
     fn size(tools: &str) -> usize {
-        let settings = Settings::default();
+        // With everything on that makes them longer.
+        let settings = Settings {
+            root: true,
+            ..Settings::default()
+        };
         let tools: Vec<Value> = Toolset::parse(tools)
             .unwrap()
             .commands()
@@ -146,9 +154,10 @@ mod tests {
             for (name, property) in properties {
                 let kind = property["type"].as_str().unwrap();
                 assert!(
-                    ["string", "integer", "boolean", "object"].contains(&kind),
+                    ["string", "integer", "boolean", "object", "array"].contains(&kind),
                     "{name}"
                 );
+                assert_eq!(kind == "array", property.get("items").is_some(), "{name}");
                 for keyword in ["anyOf", "oneOf", "allOf", "$ref"] {
                     assert!(property.get(keyword).is_none(), "{name} {keyword}");
                 }
@@ -183,7 +192,7 @@ mod tests {
             tool["inputSchema"],
             json!({
                 "type": "object",
-                "properties": {"output": {"type": "string", "enum": ["text", "json"], "default": "text"}},
+                "properties": {"output": {"type": "string", "enum": ["text", "json"]}},
                 "additionalProperties": false,
             })
         );

@@ -22,13 +22,13 @@ pub const COMMAND: Command = Command {
     title: "Vector search",
     group: Group::Search,
     summary: "Find the rows whose vectors are nearest to one",
-    description: "The rows whose vectors are nearest, with their distance: every row is compared. \
-                  The column holds blobs of little-endian 32-bit floats, as sqlite-vec does, or \
-                  JSON arrays; a vec0 table works too.",
+    description: "The rows whose vectors are nearest, with their distance: every row is \
+                  compared. The column holds blobs of little-endian 32-bit floats or JSON arrays; \
+                  a vec0 table works too.",
     arguments: &[
         required("table", Shape::Text, ""),
         required("column", Shape::Text, ""),
-        required("vector", Shape::Json, "[0.1, 0.2] or {\"blob\": hex}."),
+        required("vector", Shape::Numbers, ""),
         option(
             "k",
             Shape::Integer {

@@ -206,7 +206,10 @@ fn root_command(catalog: &[Entry]) -> Command {
     for entry in catalog {
         let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
         if entry.database {
-            command = command.arg(file.clone());
+            // Told from an argument of the command's own that is called so.
+            let clash = person::arguments(entry).any(|argument| argument.name == "file");
+            let name = if clash { "DATABASE" } else { "FILE" };
+            command = command.arg(file.clone().value_name(name));
         }
         for argument in person::arguments(entry) {
             command = command.arg(person::to_clap(argument));
