@@ -173,7 +173,7 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
 }
 
 /// Commands that take no database.
-const WITHOUT_DATABASE: [&str; 4] = ["capabilities", "version", "help", "create"];
+const WITHOUT_DATABASE: [&str; 5] = ["capabilities", "version", "help", "create", "migrate"];
 
 /// Commands for whose files an agent needs a root, and a person does not.
 const WITH_FILES: [&str; 5] = ["create", "import", "backup", "restore", "migrate"];
