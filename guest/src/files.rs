@@ -177,7 +177,7 @@ impl Files {
                 Status::InvalidState,
                 format!("{name} exists already, and is left as it is."),
             )
-            .hint("Choose another name, or give overwrite to replace it."),
+            .hint("Choose another name; overwrite replaces it, where a command takes that."),
             ErrorCode::ReadOnly => Failure::new(
                 Status::Readonly,
                 format!("{name} cannot be {done}: the file or its folder does not allow it."),
