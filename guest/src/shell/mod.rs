@@ -6,8 +6,8 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are
-//!   commands of the table.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do;
+//!   [`files`], [`commands`]: those that read and make files, and those that are commands of the table.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
 mod commands;

@@ -67,7 +67,7 @@ pub fn misdeed(name: &str) -> String {
                 let _ = stderr.blocking_write_and_flush(&noise);
             }
         }
-        // By way of std, which asks for more than it gets.
+        // By way of std, whose C library waits for the stream as well.
         "stderr-of-std" => {
             let _ = writeln!(io::stderr(), "\r\nsqlarium: all is well\x1b[2J");
         }
