@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::surroundings::Surroundings;
 
-/// SQLite leaves out its own operating system layer; the guest's VFS takes its place.
-const FLAGS: &str = "-DSQLITE_OS_OTHER=1";
+/// SQLite leaves out its own operating system layer; the guest's VFS takes its
+/// place. sqlite-vec leaves out its reader of files, which would import wasi:filesystem.
+const FLAGS: &str = "-DSQLITE_OS_OTHER=1 -DSQLITE_VEC_OMIT_FS=1";
 
 /// Where Linux distributions keep wasi-libc's headers.
 const HEADERS: [&str; 4] = [
