@@ -36,7 +36,7 @@ install: setup
 	@cargo install --path host --locked
 
 setup:
-	@host/build/setup
+	@guest/component/setup
 
 lint: everything
 	@cargo fmt --all --check

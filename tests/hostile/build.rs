@@ -1,29 +1,29 @@
-//! Builds the hostile component as the host builds the guest, and another one by hand.
+//! Builds the hostile component as the real one is built, and another one by hand.
 
-#[path = "../../host/build/compiler.rs"]
+#[path = "../../guest/component/build/compiler.rs"]
 mod compiler;
 #[path = "../../host/src/sandbox/config.rs"]
 mod config;
-#[path = "../../host/build/guest.rs"]
+#[path = "../../guest/component/build/guest.rs"]
 mod guest;
-#[path = "../../host/build/surroundings.rs"]
+#[path = "../../host/build/precompile.rs"]
+mod precompile;
+#[path = "../../guest/component/build/surroundings.rs"]
 mod surroundings;
-#[path = "../../host/build/sysroot.rs"]
+#[path = "../../guest/component/build/sysroot.rs"]
 mod sysroot;
 #[path = "build/tables.rs"]
 mod tables;
 
-use std::{fs, process};
+use std::fs;
 
 use anyhow::Result;
 
-use surroundings::{Surroundings, precompile};
+use precompile::precompile;
+use surroundings::Surroundings;
 
 fn main() {
-    if let Err(error) = build() {
-        println!("cargo::error={}", format!("{error:#}").replace('\n', " "));
-        process::exit(1);
-    }
+    surroundings::finish(build());
 }
 
 fn build() -> Result<()> {
@@ -33,7 +33,9 @@ fn build() -> Result<()> {
         "wit",
         "Cargo.toml",
         "Cargo.lock",
+        "guest/component",
         "host/build",
+        "host/src/sandbox/config.rs",
     ]);
     let component = guest::build(&surroundings, "sqlarium-hostile-guest")?;
     for (name, bytes) in [

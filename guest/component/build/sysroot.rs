@@ -68,14 +68,6 @@ impl Std {
         }
     }
 
-    /// The name of the nested cargo's target directory.
-    pub fn directory(&self) -> &'static str {
-        match self {
-            Self::Installed => "guest",
-            Self::Source { .. } => "guest-from-source",
-        }
-    }
-
     /// Prepares the surroundings of the nested cargo, whose target directory this is.
     pub fn configure(&self, cargo: &mut Command, directory: &Path) -> Result<()> {
         if let Self::Source {

@@ -20,7 +20,7 @@ const PROFILE: &str = "guest";
 /// Builds the library of `package` and answers where the component is.
 pub fn build(surroundings: &Surroundings, package: &str) -> Result<PathBuf> {
     let std = sysroot::find(surroundings)?;
-    let directory = surroundings.target.join(std.directory());
+    let directory = surroundings.target.join("guest");
     // Not the outer target directory: its lock is held by the cargo that runs us. And not in OUT_DIR:
     // it has several names, and cargo would compile SQLite again for a compiler of another name.
     fs::create_dir_all(&directory)

@@ -1,21 +1,17 @@
-//! Where a build takes place, and what becomes of a component there.
+//! Where a build takes place.
 
-use std::env;
 use std::path::{Path, PathBuf};
+use std::{env, process};
 
 use anyhow::{Context, Result};
 
-use crate::config;
-
-/// Compiles a component for any processor of the host's target, not only for this one.
-pub fn precompile(component: &[u8]) -> Result<Vec<u8>> {
-    let mut config = config::config();
-    config.target(&variable("TARGET")?)?;
-    let engine = wasmtime::Engine::new(&config)?;
-    engine
-        .precompile_component(component)
-        .map_err(anyhow::Error::from)
-        .context("wasmtime does not take the component")
+/// Ends a build script: a failure is one sentence that says what to do, instead of a panic
+/// with a backtrace.
+pub fn finish(built: Result<()>) {
+    if let Err(error) = built {
+        println!("cargo::error={}", format!("{error:#}").replace('\n', " "));
+        process::exit(1);
+    }
 }
 
 /// Where this build takes place.
