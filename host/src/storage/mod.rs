@@ -3,12 +3,12 @@
 //! [`Storage`] answers the imports of `wit/storage.wit`. Whoever calls it is
 //! not trusted: every name, length, offset and order of calls is checked here.
 //!
-//! - [`names`]: what may be named, and where that lies.
+//! - [`names`]: what may be named, and where that lies; [`root`]: below which folder.
 //! - [`budget`]: how much all files together may grow.
 //! - [`disk`]: real files, through [`native`], SQLite's own file layer, so that
 //!   the locks are byte for byte those of every other SQLite on the machine.
 //! - [`memory`]: files in the host's memory, which outlive the guest.
-//! - [`temporary`]: files without a name.
+//! - [`owned`]: files that nobody else can reach, such as temporary ones.
 //! - [`plain`]: files read as they are; [`staged`]: files that get their name when
 //!   they are whole; [`streams`]: standard input and output as either.
 //! - [`guard`]: what is a database, and so no plain file.
@@ -26,10 +26,11 @@ mod guard;
 mod memory;
 mod names;
 mod native;
+mod owned;
 mod plain;
+mod root;
 mod staged;
 mod streams;
-mod temporary;
 mod window;
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ impl Storage {
         let handle: Box<dyn Handle> = if matches!(role, Role::Plain | Role::Staged) {
             self.open_plain(name, role, options.exclusive)?
         } else if name.is_empty() || role == Role::Temporary {
-            Box::new(temporary::Temporary::new(self.shared.budget.clone())?)
+            Box::new(owned::Owned::temporary(self.shared.budget.clone())?)
         } else {
             if options.delete_on_close {
                 return Err(ErrorCode::Invalid);

@@ -4,26 +4,18 @@
 //! names, or a relative path below the root; with `-journal` or `-wal` after it,
 //! it is the file that SQLite keeps beside that database. Nothing else is a name.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-#[cfg(target_os = "linux")]
-use std::sync::{Mutex, PoisonError};
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
-
-use super::staged::error_code;
+use super::owned;
+use super::root::OpenRoot;
 use super::{ErrorCode, NAME_BYTES, Result};
 
 /// The longest path handed to SQLite's unix layer, in bytes: its buffers hold
 /// 512 with the suffix of a journal.
-const PATH_BYTES: usize = 500;
-/// How many directories below the root are kept open.
-#[cfg(target_os = "linux")]
-const DIRECTORIES: usize = 256;
+pub const PATH_BYTES: usize = 500;
 
 /// The database that is always there.
 #[derive(Clone, Debug)]
@@ -123,7 +115,7 @@ pub struct FilePlace {
         target_os = "linux",
         expect(dead_code, reason = "there are better ones")
     )]
-    parent: PathBuf,
+    pub parent: PathBuf,
     /// The name in it.
     pub base: OsString,
     /// Whether the grant is for reading only.
@@ -399,7 +391,7 @@ fn granted(path: &Path) -> Result<FilePlace> {
         return Err(ErrorCode::Denied);
     }
     Ok(FilePlace {
-        directory: fs::File::open(parent).map_err(|error| error_code(&error))?,
+        directory: fs::File::open(parent).map_err(|error| owned::code(&error))?,
         parent: parent.to_owned(),
         base: base.to_owned(),
         readonly: false,
@@ -429,125 +421,4 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
         ));
     }
     Ok(path)
-}
-
-/// The root, and the directories below it that were used.
-struct OpenRoot {
-    directory: Dir,
-    path: PathBuf,
-    readonly: bool,
-    /// Open for as long as the storage: SQLite keeps paths through these
-    /// descriptors for longer than the file that brought them up.
-    #[cfg(target_os = "linux")]
-    used: Mutex<Vec<Used>>,
-}
-
-/// A directory below the root.
-#[cfg(target_os = "linux")]
-struct Used {
-    file: fs::File,
-    device: u64,
-    inode: u64,
-}
-
-impl OpenRoot {
-    fn new(root: Root) -> io::Result<Self> {
-        Ok(Self {
-            directory: Dir::open_ambient_dir(&root.directory, ambient_authority())?,
-            path: fs::canonicalize(&root.directory)?,
-            readonly: root.readonly,
-            #[cfg(target_os = "linux")]
-            used: Mutex::default(),
-        })
-    }
-
-    /// The directory of the file `name`, a relative path, its path below the root, and the name in it.
-    fn enter<'a>(&self, name: &'a str) -> Result<(fs::File, &'a Path, &'a OsStr)> {
-        // Not left to `Path`, which overlooks `//`, `/./` and a final `/`.
-        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(ErrorCode::Denied);
-        }
-        let path = Path::new(name);
-        let (Some(base), Some(parent)) = (path.file_name(), path.parent()) else {
-            return Err(ErrorCode::Denied);
-        };
-        let parent = if parent.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            parent
-        };
-        // Follows symbolic links as long as they stay below the root, component by component, whatever happens meanwhile.
-        let directory = self
-            .directory
-            .open_dir(parent)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::NotFound,
-                io::ErrorKind::PermissionDenied => ErrorCode::Denied,
-                _ => ErrorCode::Io,
-            })?;
-        Ok((directory.into_std_file(), parent, base))
-    }
-
-    /// The place of the file `name`, a relative path.
-    fn place(&self, name: &str) -> Result<FilePlace> {
-        let (directory, parent, base) = self.enter(name)?;
-        Ok(FilePlace {
-            directory,
-            parent: self.path.join(parent),
-            base: base.to_owned(),
-            readonly: self.readonly,
-        })
-    }
-
-    /// The path for this process of the database `name`, a relative path.
-    fn locate(&self, name: &str) -> Result<PathBuf> {
-        let (directory, parent, base) = self.enter(name)?;
-        let path = self.reach(directory, parent)?.join(base);
-        if path.as_os_str().as_bytes().len() > PATH_BYTES {
-            return Err(ErrorCode::Denied);
-        }
-        Ok(path)
-    }
-
-    /// A path to `directory` that leads there whatever is renamed meanwhile.
-    #[cfg(target_os = "linux")]
-    fn reach(&self, directory: fs::File, _parent: &Path) -> Result<PathBuf> {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::fs::MetadataExt;
-
-        let metadata = directory.metadata().map_err(|_| ErrorCode::Io)?;
-        let (device, inode) = (metadata.dev(), metadata.ino());
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = match used
-            .iter()
-            .position(|other| (other.device, other.inode) == (device, inode))
-        {
-            Some(at) => at,
-            None if used.len() < DIRECTORIES => {
-                used.push(Used {
-                    file: directory,
-                    device,
-                    inode,
-                });
-                used.len() - 1
-            }
-            None => return Err(ErrorCode::Io),
-        };
-        Ok(PathBuf::from(format!(
-            "/proc/self/fd/{}",
-            used[at].file.as_raw_fd()
-        )))
-    }
-
-    /// The directory's path. A symbolic link put in its way between this check
-    /// and the use would be followed: this system has no paths through descriptors.
-    #[cfg(not(target_os = "linux"))]
-    fn reach(&self, _directory: fs::File, parent: &Path) -> Result<PathBuf> {
-        let path = fs::canonicalize(self.path.join(parent)).map_err(|_| ErrorCode::NotFound)?;
-        if path.starts_with(&self.path) {
-            Ok(path)
-        } else {
-            Err(ErrorCode::Denied)
-        }
-    }
 }

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use super::guard::Guard;
 use super::names::FilePlace;
-use super::staged::error_code;
+use super::owned;
 use super::{Device, ErrorCode, Handle, Result};
 
 /// An ordinary file, open for reading.
@@ -23,7 +23,7 @@ impl Plain {
     /// Opens what is at `place`. Only an ordinary file will do: a symbolic link leads
     /// elsewhere, a pipe would be waited for, and a device may do anything.
     pub fn open(place: &FilePlace, guard: Arc<Guard>) -> Result<Self> {
-        let code = |error: rustix::io::Errno| error_code(&error.into());
+        let code = |error: rustix::io::Errno| owned::code(&error.into());
         if guard.is_full() {
             return Err(ErrorCode::Io);
         }
@@ -48,7 +48,7 @@ impl Plain {
         let metadata = plain
             .file()?
             .metadata()
-            .map_err(|error| error_code(&error))?;
+            .map_err(|error| owned::code(&error))?;
         if !metadata.is_file() || plain.guard.protects_file(&metadata) {
             return Err(ErrorCode::Denied);
         }
@@ -63,7 +63,7 @@ impl Plain {
 impl Handle for Plain {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let file = self.file()?;
-        let size = file.metadata().map_err(|error| error_code(&error))?.len();
+        let size = file.metadata().map_err(|error| owned::code(&error))?.len();
         let mut data = vec![0; size.saturating_sub(offset).min(length as u64) as usize];
         let mut there = 0;
         while there < data.len() {
@@ -71,7 +71,7 @@ impl Handle for Plain {
                 Ok(0) => break,
                 Ok(more) => there += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error_code(&error)),
+                Err(error) => return Err(owned::code(&error)),
             }
         }
         data.truncate(there);
@@ -88,7 +88,7 @@ impl Handle for Plain {
 
     fn size(&mut self) -> Result<u64> {
         let metadata = self.file()?.metadata();
-        Ok(metadata.map_err(|error| error_code(&error))?.len())
+        Ok(metadata.map_err(|error| owned::code(&error))?.len())
     }
 
     fn device(&mut self) -> Device {

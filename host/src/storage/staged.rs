@@ -7,9 +7,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use rusqlite::ffi;
@@ -20,6 +19,7 @@ use super::budget::{Budget, FILE_BYTES};
 use super::guard::Guard;
 use super::names::FilePlace;
 use super::native::NativeFile;
+use super::owned::{self, Owned};
 use super::{Device, ErrorCode, Handle, LockLevel, Result};
 
 /// What the files beside a database that is in use are called.
@@ -30,14 +30,11 @@ const NAMES: u32 = 16;
 
 /// A file that is being made.
 pub struct Staged {
-    file: fs::File,
+    file: Owned,
     place: FilePlace,
     /// Its name meanwhile, where it has to have one.
     name: Option<OsString>,
-    size: u64,
-    paid: u64,
     published: bool,
-    budget: Arc<Budget>,
     guard: Arc<Guard>,
 }
 
@@ -61,35 +58,19 @@ impl Staged {
         let made = make(&place.directory).inspect_err(|_| budget.give(FILE_BYTES));
         let (file, name) = made.map_err(code)?;
         Ok(Self {
-            file,
+            file: Owned::new(file, FILE_BYTES, budget),
             place,
             name,
-            size: 0,
-            paid: FILE_BYTES,
             published: false,
-            budget,
             guard,
         })
-    }
-
-    /// Pays for growth to `size`, lets `change` make it, and takes the payment back if that fails.
-    fn grow(&mut self, size: u64, change: impl FnOnce(&fs::File) -> io::Result<()>) -> Result<()> {
-        let growth = size.saturating_sub(self.paid);
-        self.budget.take(growth)?;
-        if let Err(error) = change(&self.file) {
-            self.budget.give(growth);
-            return Err(error_code(&error));
-        }
-        self.paid += growth;
-        self.size = self.size.max(size);
-        Ok(())
     }
 
     /// Gives the file its name, if nothing has it.
     fn link(&self) -> rustix::io::Result<()> {
         let (directory, base) = (&self.place.directory, self.place.base.as_os_str());
         match &self.name {
-            None => link_unnamed(&self.file, directory, base),
+            None => link_unnamed(self.file.file(), directory, base),
             Some(name) => {
                 rustix::fs::linkat(directory, name, directory, base, AtFlags::empty())?;
                 let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
@@ -113,13 +94,15 @@ impl Staged {
         self.companions()?;
         // Not readable by more people than before.
         let mode = fs::Permissions::from_mode(there.st_mode & 0o777);
-        self.file
-            .set_permissions(mode)
-            .map_err(|error| error_code(&error))?;
+        let file = self.file.file();
+        file.set_permissions(mode)
+            .map_err(|error| owned::code(&error))?;
         let directory = &self.place.directory;
         if self.name.is_none() {
-            self.name =
-                Some(unused_name(|name| link_unnamed(&self.file, directory, name)).map_err(code)?);
+            self.name = Some(
+                unused_name(|name| link_unnamed(self.file.file(), directory, name))
+                    .map_err(code)?,
+            );
         }
         let name = self.name.as_deref().unwrap_or_default();
         rustix::fs::renameat(directory, name, directory, &self.place.base).map_err(code)
@@ -142,44 +125,23 @@ impl Staged {
 
 impl Handle for Staged {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let there = self.size.saturating_sub(offset).min(length as u64);
-        let mut data = vec![0; there as usize];
-        self.file
-            .read_exact_at(&mut data, offset)
-            .map_err(|error| error_code(&error))?;
-        Ok(data)
+        self.file.read(offset, length)
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
-        self.grow(offset + data.len() as u64, |file| {
-            file.write_all_at(data, offset)
-        })
+        self.file.write(offset, data)
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        if size > self.size {
-            return self.grow(size, |file| file.set_len(size));
-        }
-        self.file
-            .set_len(size)
-            .map_err(|error| error_code(&error))?;
-        let paid = size.max(FILE_BYTES);
-        self.budget.give(self.paid.saturating_sub(paid));
-        self.paid = self.paid.min(paid);
-        self.size = size;
-        Ok(())
+        self.file.truncate(size)
     }
 
     fn size(&mut self) -> Result<u64> {
-        Ok(self.size)
+        self.file.size()
     }
 
     fn device(&mut self) -> Device {
-        Device {
-            sector_size: 4096,
-            characteristics: ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE as u32,
-            shared_memory: false,
-        }
+        self.file.device()
     }
 
     fn is_read_only(&self) -> bool {
@@ -190,7 +152,8 @@ impl Handle for Staged {
         if self.published {
             return Err(ErrorCode::Invalid);
         }
-        self.file.sync_all().map_err(|error| error_code(&error))?;
+        let synced = self.file.file().sync_all();
+        synced.map_err(|error| owned::code(&error))?;
         self.companions()?;
         match self.link() {
             Ok(()) => {}
@@ -203,6 +166,7 @@ impl Handle for Staged {
         }
         self.name = None;
         self.published = true;
+        self.file.keep();
         // The name is there; a folder that cannot be synced is no reason to say that it is not.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let _ = rustix::fs::openat(&self.place.directory, ".", flags, Mode::empty())
@@ -215,9 +179,6 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = rustix::fs::unlinkat(&self.place.directory, &name, AtFlags::empty());
-        }
-        if !self.published {
-            self.budget.give(self.paid);
         }
     }
 }
@@ -298,23 +259,7 @@ fn unused_name(
 }
 
 fn code(error: Errno) -> ErrorCode {
-    error_code(&error.into())
-}
-
-/// What a failure of the operating system means to the guest.
-pub fn error_code(error: &io::Error) -> ErrorCode {
-    use io::ErrorKind as K;
-    // What a symbolic link is refused as has no stable name in the standard library.
-    if error.raw_os_error() == Some(libc::ELOOP) {
-        return ErrorCode::Denied;
-    }
-    match error.kind() {
-        K::StorageFull | K::QuotaExceeded | K::FileTooLarge => ErrorCode::Full,
-        K::NotFound => ErrorCode::NotFound,
-        K::ReadOnlyFilesystem => ErrorCode::ReadOnly,
-        K::PermissionDenied | K::NotADirectory | K::InvalidFilename => ErrorCode::Denied,
-        _ => ErrorCode::Io,
-    }
+    owned::code(&error.into())
 }
 
 impl Guard {

@@ -1,0 +1,134 @@
+//! Files that nobody else can reach: temporary ones, and such as are being made.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use rusqlite::ffi;
+
+use super::budget::Budget;
+use super::{Device, ErrorCode, Handle, Result};
+
+/// A file whose size only this handle changes, and whose bytes are paid for.
+pub struct Owned {
+    file: fs::File,
+    size: u64,
+    /// The least that it costs, in bytes.
+    floor: u64,
+    /// Whether it stays paid for when the handle goes.
+    kept: bool,
+    budget: Arc<Budget>,
+}
+
+impl Owned {
+    /// An empty file of the operating system without a name, for sorter runs, temporary
+    /// tables and statement journals; gone when it is closed, also by a crash.
+    pub fn temporary(budget: Arc<Budget>) -> Result<Self> {
+        Ok(Self::new(
+            tempfile::tempfile().map_err(|error| code(&error))?,
+            0,
+            budget,
+        ))
+    }
+
+    /// The empty `file`, for which `floor` bytes have been taken from the budget.
+    pub fn new(file: fs::File, floor: u64, budget: Arc<Budget>) -> Self {
+        Self {
+            file,
+            size: 0,
+            floor,
+            kept: false,
+            budget,
+        }
+    }
+
+    /// The file itself; its size must not be changed.
+    pub fn file(&self) -> &fs::File {
+        &self.file
+    }
+
+    /// Notes that the file outlives its handle.
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    fn cost(&self, size: u64) -> u64 {
+        size.max(self.floor)
+    }
+
+    /// Pays for growth to `size`, lets `change` make it, and takes the payment back if that fails.
+    fn grow(&mut self, size: u64, change: impl FnOnce(&fs::File) -> io::Result<()>) -> Result<()> {
+        let size = size.max(self.size);
+        let growth = self.cost(size) - self.cost(self.size);
+        self.budget.take(growth)?;
+        if let Err(error) = change(&self.file) {
+            self.budget.give(growth);
+            return Err(code(&error));
+        }
+        self.size = size;
+        Ok(())
+    }
+}
+
+impl Handle for Owned {
+    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let there = self.size.saturating_sub(offset).min(length as u64);
+        let mut data = vec![0; there as usize];
+        let read = self.file.read_exact_at(&mut data, offset);
+        read.map_err(|error| code(&error))?;
+        Ok(data)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
+        self.grow(offset + data.len() as u64, |file| {
+            file.write_all_at(data, offset)
+        })
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        if size > self.size {
+            return self.grow(size, |file| file.set_len(size));
+        }
+        self.file.set_len(size).map_err(|error| code(&error))?;
+        self.budget.give(self.cost(self.size) - self.cost(size));
+        self.size = size;
+        Ok(())
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        Ok(self.size)
+    }
+
+    fn device(&mut self) -> Device {
+        Device {
+            sector_size: 4096,
+            characteristics: ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE as u32,
+            shared_memory: false,
+        }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.budget.give(self.cost(self.size));
+        }
+    }
+}
+
+/// What a failure of the operating system means to the guest.
+pub fn code(error: &io::Error) -> ErrorCode {
+    use io::ErrorKind as K;
+    // What a symbolic link is refused as has no stable name in the standard library.
+    if error.raw_os_error() == Some(libc::ELOOP) {
+        return ErrorCode::Denied;
+    }
+    match error.kind() {
+        K::StorageFull | K::QuotaExceeded | K::FileTooLarge => ErrorCode::Full,
+        K::NotFound => ErrorCode::NotFound,
+        K::ReadOnlyFilesystem => ErrorCode::ReadOnly,
+        K::PermissionDenied | K::NotADirectory | K::InvalidFilename => ErrorCode::Denied,
+        _ => ErrorCode::Io,
+    }
+}
