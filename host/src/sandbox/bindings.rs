@@ -4,6 +4,7 @@ wasmtime::component::bindgen!({
     path: "../wit",
     world: "sandbox",
     imports: {
+        "sqlarium:sandbox/console.print": async | trappable,
         "sqlarium:sandbox/mailbox.poll": async | trappable,
         "sqlarium:sandbox/mailbox.send": async | trappable,
         "sqlarium:sandbox/storage.[method]file.sync": async | trappable,

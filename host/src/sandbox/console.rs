@@ -8,6 +8,7 @@ use wasmtime::Result;
 
 use super::State;
 use super::bindings::console::{self, Stream};
+use super::imports::attend;
 
 /// A person's standard output and standard error.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +88,8 @@ fn tamed(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 impl console::Host for State {
-    fn print(&mut self, stream: Stream, bytes: Vec<u8>) -> Result<bool> {
+    async fn print(&mut self, stream: Stream, bytes: Vec<u8>) -> Result<bool> {
+        self.in_time()?;
         let Some(console) = &mut self.console else {
             return Ok(false);
         };
@@ -95,6 +97,9 @@ impl console::Host for State {
         let heard = console.print(stream, &bytes);
         // Whoever reads a page at a time does not use up the statement's time.
         self.control.pause(began.elapsed());
+        // Who has seen enough is to be heard, however little the guest computes.
+        let control = self.control.clone();
+        attend(&control).await;
         Ok(heard)
     }
 }

@@ -49,6 +49,8 @@ struct Inner {
     /// Lines to the client that the running call sends now.
     outbox: Vec<String>,
     fuel_at_start: u64,
+    /// Whether the work of the call itself has begun.
+    metered: bool,
     /// How long the call has waited for someone to read what it prints.
     paused: Duration,
 }
@@ -90,6 +92,7 @@ impl Control {
         inner.wake_at = None;
         inner.last_words.clear();
         inner.fuel_at_start = fuel;
+        inner.metered = false;
         inner.paused = Duration::ZERO;
     }
 
@@ -133,7 +136,7 @@ impl Control {
         let now = Instant::now();
         match (&inner.stop, inner.deadline) {
             (Some((stop, since)), _) if now > *since + stop.grace() + LAST_REQUESTS => Time::Over,
-            (None, Some(deadline)) if now > deadline => Time::Up,
+            (None, Some(deadline)) if now > deadline + inner.paused => Time::Up,
             _ => Time::Left,
         }
     }
@@ -153,6 +156,17 @@ impl Control {
     /// What the running call has used, given what is left.
     pub fn fuel_used(&self, left: u64) -> u64 {
         self.inner().fuel_at_start.saturating_sub(left)
+    }
+
+    /// The work of the call begins, now that it would not be cut off in silence. Answers its
+    /// fuel, `budget` at most, unless it had begun before.
+    pub fn start_meter(&self, left: u64, budget: u64) -> Option<u64> {
+        let mut inner = self.inner();
+        if std::mem::replace(&mut inner.metered, true) {
+            return None;
+        }
+        inner.fuel_at_start = left.min(budget);
+        Some(inner.fuel_at_start)
     }
 
     /// The guest waits until `at`, or no longer.

@@ -49,6 +49,24 @@ impl State {
     }
 }
 
+impl State {
+    /// Takes the guest's last words. The first of a call start its meter: answers what
+    /// the fuel is to be, given what is left.
+    fn bequeath(&self, parts: Vec<String>, left: u64) -> Result<Option<u64>> {
+        if parts.iter().map(String::len).sum::<usize>() as u64 >= self.budgets.reply {
+            bail!("the guest's last words are longer than a reply may be");
+        }
+        self.in_time()?;
+        let silent = parts.is_empty();
+        self.control.set_last_words(parts);
+        Ok(if silent {
+            None
+        } else {
+            self.control.start_meter(left, self.budgets.fuel)
+        })
+    }
+}
+
 impl storage::Host for State {
     fn open(
         &mut self,
@@ -226,6 +244,16 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         let left = store.get_fuel()?;
         Ok((store.data().control.fuel_used(left),))
     })?;
+    mailbox.func_wrap(
+        "bequeath",
+        |mut store: StoreContextMut<'_, State>, (parts,): (Vec<String>,)| {
+            let left = store.get_fuel()?;
+            if let Some(fuel) = store.data().bequeath(parts, left)? {
+                store.set_fuel(fuel)?;
+            }
+            Ok(())
+        },
+    )?;
     mailbox.func_wrap_async(
         "poll",
         |store: StoreContextMut<'_, State>, (wait_ms,): (u32,)| {
@@ -249,9 +277,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
 }
 
 async fn poll(control: &Control, wait_ms: u32) -> Verdict {
-    if control.unattended(UNATTENDED) {
-        give_way().await;
-    }
+    attend(control).await;
     let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
     let until = (!wait.is_zero()).then(|| Instant::now() + wait);
     loop {
@@ -288,13 +314,8 @@ impl mailbox::Host for State {
         Ok(())
     }
 
-    fn bequeath(&mut self, parts: Vec<String>) -> Result<()> {
-        if parts.iter().map(String::len).sum::<usize>() as u64 >= self.budgets.reply {
-            bail!("the guest's last words are longer than a reply may be");
-        }
-        self.in_time()?;
-        self.control.set_last_words(parts);
-        Ok(())
+    fn bequeath(&mut self, _parts: Vec<String>) -> Result<()> {
+        bail!("bequeath needs the store; see add_to_linker")
     }
 
     fn keep(&mut self, state: String) -> Result<()> {
@@ -313,6 +334,13 @@ impl mailbox::Host for State {
 
     fn fuel(&mut self) -> Result<u64> {
         bail!("fuel needs the store; see add_to_linker")
+    }
+}
+
+/// Lets the supervisor look in, if it has not for a while.
+pub(super) async fn attend(control: &Control) {
+    if control.unattended(UNATTENDED) {
+        give_way().await;
     }
 }
 

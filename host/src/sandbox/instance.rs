@@ -17,6 +17,10 @@ use super::{Sandbox, State};
 use crate::budgets::Budgets;
 use crate::storage::Storage;
 
+/// Fuel for what a request takes before its last words are left, on top of `--fuel`: to make
+/// the instance and to understand the line.
+const LEAD: u64 = 100_000_000;
+
 /// Fuel for judging one overheard line: some tens of milliseconds.
 const OVERHEAR_FUEL: u64 = 1_000_000_000;
 
@@ -152,7 +156,8 @@ impl Vessel {
         line: &[u8],
         look: impl FnMut(&Overhearing<'_>, Duration),
     ) -> Outcome<Option<String>> {
-        self.run(look, async |live, settings, kept| {
+        let fuel = self.budgets.fuel.saturating_add(LEAD);
+        self.run_on(fuel, look, async |live, settings, kept| {
             let session = live.session(settings, kept).await?;
             let server = live.bindings.sqlarium_sandbox_server();
             server
@@ -210,10 +215,19 @@ impl Vessel {
     /// Runs `call` on the instance, making one if there is none.
     pub fn run<T>(
         &mut self,
+        look: impl FnMut(&Overhearing<'_>, Duration),
+        call: impl AsyncFnOnce(&mut Live, &Settings, &str) -> wasmtime::Result<T>,
+    ) -> Outcome<T> {
+        self.run_on(self.budgets.fuel, look, call)
+    }
+
+    fn run_on<T>(
+        &mut self,
+        fuel: u64,
         mut look: impl FnMut(&Overhearing<'_>, Duration),
         call: impl AsyncFnOnce(&mut Live, &Settings, &str) -> wasmtime::Result<T>,
     ) -> Outcome<T> {
-        self.control.begin(self.budgets.fuel);
+        self.control.begin(fuel);
         let kept = self.control.kept();
         let Self {
             sandbox,
@@ -234,7 +248,7 @@ impl Vessel {
             if live.is_none() {
                 let mut state = State::new(storage.take(), control.clone(), budgets.clone());
                 state.console = *console;
-                let mut store = sandbox.store(state, budgets.fuel)?;
+                let mut store = sandbox.store(state, fuel)?;
                 let bindings = match sandbox.pre.instantiate_async(&mut store).await {
                     Ok(bindings) => bindings,
                     Err(error) => {
@@ -249,7 +263,7 @@ impl Vessel {
                 });
             }
             let live = live.as_mut().expect("just made");
-            live.store.set_fuel(budgets.fuel)?;
+            live.store.set_fuel(fuel)?;
             live.store.data_mut().memory.refused = false;
             call(live, settings, &kept).await
         };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use crate::budgets::Budgets;
-use crate::sandbox::bindings::types::{Limits, Settings};
+use crate::sandbox::bindings::types::Settings;
 use crate::sandbox::instance::Vessel;
 use crate::sandbox::{COMPONENT, Sandbox, embedded};
 use crate::storage::{Grants, Root, Served, Storage, fault};
@@ -93,18 +93,7 @@ fn settings(budgets: &Budgets) -> Settings {
         tools: "all".into(),
         notes: String::new(),
         undo_record: None,
-        limits: Limits {
-            request_bytes: budgets.request,
-            reply_bytes: budgets.reply,
-            text_chars: budgets.text,
-            cell_chars: budgets.cell,
-            rows: budgets.rows,
-            max_rows: budgets.max_rows,
-            memory_bytes: budgets.memory,
-            disk_bytes: budgets.disk,
-            busy_ms: 100,
-            fuel: budgets.fuel,
-        },
+        limits: budgets.limits(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! A guest that misbehaves in every way it can: each misdeed is answered with an error or cut
 //! off, the next call is answered, memory stays within bounds, and nothing outside is touched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use std::{env, fs};
+use std::{env, fs, io};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -69,6 +69,9 @@ const MISDEEDS: &[(&str, Fate)] = &[
     ("mail keep-long", Cut("the sandbox failed")),
     ("mail keep-forever", Cut("--timeout")),
     ("mail waiting", Answered("[true, true, true, true]")),
+    ("mail print", Answered("[false, false]")),
+    ("mail print-long", Cut("the sandbox failed")),
+    ("mail print-forever", Cut("--timeout")),
     ("opens 500", Answered("open ok: 25")),
     ("churn 500", Answered("open ok: ")),
     ("offsets", Answered("write full")),
@@ -452,6 +455,43 @@ fn no_name_leads_to_a_file_that_was_not_granted() {
 }
 
 #[test]
+fn files_that_are_made_are_whole_and_take_the_place_of_nothing_that_is_in_use() {
+    let premises = Premises::new();
+    let (before, root) = (premises.outside(), premises.path("root"));
+    let listing = || -> BTreeSet<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let names = fs::read_dir(&root).unwrap().map(name);
+        names.map(|name| name.into_string().unwrap()).collect()
+    };
+    let mut expected = listing();
+    expected.insert("whole".into());
+    let mut host = Host::hostile(&premises.path("served"), Some(&root));
+    let told = host.ask("staged");
+    println!("{told}");
+    for part in [
+        "open ok: 256,",
+        "publish ok: 1,",
+        "again invalid: 1,",
+        "late read-only: 2,",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(
+        !told.contains("over ok") && !told.contains("plain ok"),
+        "{told}"
+    );
+    assert_eq!(fs::read(root.join("whole")).unwrap(), b"all of it");
+    assert!(host.ask("offsets").contains("staged write full"));
+    assert_eq!(host.ask("well"), "well");
+    assert_eq!(host.finish(), Some(0));
+    let mut left = listing();
+    // The log of the database that was opened may stay, as a crash leaves it.
+    left.retain(|name| !name.starts_with("inside.db-"));
+    assert_eq!(left, expected);
+    assert_eq!(premises.outside(), before);
+}
+
+#[test]
 fn the_system_is_asked_for_no_file_that_was_not_granted() {
     let premises = Premises::new();
     let trace = premises.path("trace");
@@ -477,6 +517,7 @@ fn the_system_is_asked_for_no_file_that_was_not_granted() {
     for misdeed in [
         &format!("names {}", premises.names()),
         "opens 300",
+        "staged",
         "churn 200",
         "offsets",
         "storm 1 500",

@@ -8,12 +8,14 @@ use crate::bindings::sqlarium::sandbox::storage::{
 };
 use crate::work::spin;
 
-const ROLES: [Role; 5] = [
+const ROLES: [Role; 7] = [
     Role::MainDatabase,
     Role::MainJournal,
     Role::Wal,
     Role::SuperJournal,
     Role::Temporary,
+    Role::Plain,
+    Role::Staged,
 ];
 
 const LEVELS: [LockLevel; 5] = [
@@ -115,9 +117,14 @@ pub fn names(given: &[&str]) -> String {
                         options |= option;
                     }
                 }
-                // A temporary file has no name, whatever it is called.
-                if open(name, role, options).is_ok() && role != Role::Temporary {
-                    came_of.push("open");
+                let Ok(file) = open(name, role, options) else {
+                    continue;
+                };
+                match role {
+                    // It has no name, whatever it is called.
+                    Role::Temporary => {}
+                    Role::Staged if file.publish(bits & 1 != 0).is_err() => {}
+                    _ => came_of.push("open"),
                 }
             }
         }
@@ -169,6 +176,49 @@ pub fn churn(database: &str, count: u64) -> String {
     tally.report()
 }
 
+/// Files that are made: too many, over what is in use, after their end. Below the root are the
+/// database `inside.db` and the folder `below`.
+pub fn staged(database: &str) -> String {
+    let stage = |name: &str| open(name, Role::Staged, CREATE);
+    let mut tally = Tally::default();
+    let mut held = Vec::new();
+    for n in 0..500 {
+        held.extend(tally.count("open", stage(&format!("half-{n}"))));
+    }
+    for file in &held {
+        let _ = file.write(0, b"half of it");
+    }
+    // The most there may be; room is made for those below.
+    drop(held);
+    let inside = open("inside.db", Role::MainDatabase, OpenOptions::READ_WRITE).expect("inside.db");
+    inside.lock(LockLevel::Shared).expect("a lock");
+    for name in [
+        database,
+        &format!("{database}-journal"),
+        &format!("{database}-wal"),
+        "inside.db",
+        "inside.db-wal",
+        "below",
+        "below/../whole",
+        "whole/",
+        "",
+        "-",
+    ] {
+        let made = stage(name).and_then(|file| file.publish(true));
+        tally.count("over", made);
+    }
+    let file = stage("whole").expect("a new file");
+    file.write(0, b"all of it").expect("written");
+    tally.count("publish", file.publish(false));
+    tally.count("again", file.publish(true));
+    tally.count("late", file.write(0, b"not this"));
+    tally.count("late", file.truncate(0));
+    let plain = open("whole", Role::Plain, CREATE).expect("it is there");
+    tally.count("plain", plain.write(0, b"nor this"));
+    tally.count("plain", plain.publish(true));
+    tally.report()
+}
+
 /// Offsets and lengths at every edge.
 pub fn offsets(database: &str) -> String {
     let edges = [
@@ -191,8 +241,14 @@ pub fn offsets(database: &str) -> String {
     ];
     let lengths = [0, 1, 1 << 24, (1 << 24) + 1, 1 << 31, u32::MAX];
     let mut tally = Tally::default();
-    let temporary = open("", Role::Temporary, CREATE).expect("a temporary file");
-    for (what, file) in [("file", served(database)), ("temporary", temporary)] {
+    let mut files = vec![
+        ("file", served(database)),
+        ("temporary", open("", Role::Temporary, CREATE).expect("one")),
+    ];
+    // Only where there is a root.
+    let staged = open("edges", Role::Staged, CREATE);
+    files.extend(staged.ok().map(|file| ("staged", file)));
+    for (what, file) in files {
         for offset in edges {
             for length in lengths {
                 // As much as there may be, but not again and again.

@@ -87,6 +87,7 @@ impl server::GuestSession for Session {
             "names" => files::names(&words[1..]),
             "opens" => files::opens(number(1)),
             "churn" => files::churn(&self.database, number(1)),
+            "staged" => files::staged(&self.database),
             "offsets" => files::offsets(&self.database),
             "locks" => files::locks(&self.database, number(1)),
             "handles" => files::handles(words[1]),

@@ -1,5 +1,6 @@
-//! Abuse of the mailbox.
+//! Abuse of the mailbox, and of a console that nobody looks at.
 
+use crate::bindings::sqlarium::sandbox::console::{self, Stream};
 use crate::bindings::sqlarium::sandbox::mailbox;
 use crate::work::spin;
 
@@ -36,6 +37,16 @@ pub fn misdeed(name: &str) -> String {
             let none = [0, 1, 1 << 20, u32::MAX].map(|index| mailbox::waiting(index).is_none());
             return format!("{none:?}");
         }
+        // Between the lines of the protocol.
+        "print" => {
+            let heard =
+                [Stream::Output, Stream::Errors].map(|stream| console::print(stream, b"forged\n"));
+            return format!("{heard:?}");
+        }
+        "print-long" => drop(console::print(Stream::Output, &vec![b'x'; LONG])),
+        "print-forever" => loop {
+            console::print(Stream::Output, &[b'x'; 100_000]);
+        },
         name => panic!("no mail {name}"),
     }
     "done".into()
