@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::sandbox::bindings::types::Limits;
+
 /// What the owner allows. Sizes in bytes.
 #[derive(Clone, Debug)]
 pub struct Budgets {
@@ -49,6 +51,22 @@ impl Default for Budgets {
 }
 
 impl Budgets {
+    /// What the guest is told of them.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            request_bytes: self.request,
+            reply_bytes: self.reply,
+            text_chars: self.text,
+            cell_chars: self.cell,
+            rows: self.rows,
+            max_rows: self.max_rows,
+            memory_bytes: self.memory,
+            disk_bytes: self.disk,
+            busy_ms: u32::try_from(self.busy.as_millis()).unwrap_or(u32::MAX),
+            fuel: self.fuel,
+        }
+    }
+
     /// What one host call may carry: a reply or a request, and room for a
     /// page-sized file transfer.
     pub fn hostcall_bytes(&self) -> usize {

@@ -28,12 +28,18 @@ const SERVER: &str = "sqlarium";
 
 /// The configuration for `client`: one line that says where it goes, then what
 /// to paste there or to run, with absolute paths. Clients start servers in a
-/// folder of their own choice, so a relative path would not be found again.
+/// folder of their own choice, so a relative path would not be found again. The
+/// `flags` are the server's.
 ///
 /// # Errors
 /// If there is no such client (the message names the nearest one), or if a path
 /// is not Unicode, which neither JSON nor TOML can carry.
-pub fn config(client: &str, exe: &Path, database: Option<&Path>) -> Result<String> {
+pub fn config(
+    client: &str,
+    exe: &Path,
+    database: Option<&Path>,
+    flags: Vec<String>,
+) -> Result<String> {
     let command = unicode(&absolute(exe)?)?;
     let mut arguments = vec!["mcp".to_owned()];
     if let Some(database) = database {
@@ -44,6 +50,7 @@ pub fn config(client: &str, exe: &Path, database: Option<&Path>) -> Result<Strin
             _ => unicode(&absolute(database)?)?,
         });
     }
+    arguments.extend(flags);
     let plain = json!({ "command": command, "args": arguments });
     let (place, body) = match client {
         "claude-code" => ("# Run this in a shell:", claude_code(&command, &arguments)),
@@ -144,7 +151,7 @@ fn toml_string(text: &str) -> String {
 
 /// An absolute path without `.` and, where that is safe to say, without `..`.
 /// Symbolic links stay: they are often the stable name of something that moves.
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub fn absolute(path: &Path) -> Result<PathBuf> {
     let path = if path.is_absolute() {
         path.to_owned()
     } else {
@@ -159,7 +166,11 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(path.components().collect())
 }
 
-fn unicode(path: &Path) -> Result<String> {
+/// The path as text.
+///
+/// # Errors
+/// If it is not Unicode.
+pub fn unicode(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| {
         format!(
             "{} is not Unicode, and a client's configuration must be. Rename it.",
@@ -201,7 +212,13 @@ mod tests {
     const DATABASE: &str = "/home/o'neil/my \"best\" data.db";
 
     fn told(client: &str) -> String {
-        config(client, Path::new(EXE), Some(Path::new(DATABASE))).expect(client)
+        config(
+            client,
+            Path::new(EXE),
+            Some(Path::new(DATABASE)),
+            Vec::new(),
+        )
+        .expect(client)
     }
 
     /// What follows the line that says where it goes.
@@ -256,9 +273,9 @@ mod tests {
             "claude-code",
             Path::new("/usr/bin/sqlarium"),
             Some(Path::new("/data/shop.db")),
+            vec!["--readonly".into()],
         );
-        let line =
-            "claude mcp add --scope user sqlarium -- /usr/bin/sqlarium mcp --db /data/shop.db";
+        let line = "claude mcp add --scope user sqlarium -- /usr/bin/sqlarium mcp --db /data/shop.db --readonly";
         assert!(told.expect("a line").contains(line));
     }
 
@@ -277,10 +294,16 @@ mod tests {
     #[test]
     fn without_a_database_there_is_no_flag() {
         for client in CLIENTS {
-            let told = config(client, Path::new(EXE), None).expect(client);
+            let told = config(client, Path::new(EXE), None, Vec::new()).expect(client);
             assert!(!told.contains("--db"), "{told}");
         }
-        let memory = config("cursor", Path::new(EXE), Some(Path::new(":memory:"))).expect("memory");
+        let memory = config(
+            "cursor",
+            Path::new(EXE),
+            Some(Path::new(":memory:")),
+            Vec::new(),
+        )
+        .expect("memory");
         assert!(memory.contains("\":memory:\""), "{memory}");
     }
 
@@ -291,6 +314,7 @@ mod tests {
             "cursor",
             Path::new("./bin/sqlarium"),
             Some(Path::new("shop.db")),
+            Vec::new(),
         )
         .expect("cursor");
         for path in [here.join("bin/sqlarium"), here.join("shop.db")] {
@@ -311,7 +335,7 @@ mod tests {
             ("cusror", "cursor"),
             ("zec", "zed"),
         ] {
-            let refusal = config(typed, Path::new(EXE), None)
+            let refusal = config(typed, Path::new(EXE), None, Vec::new())
                 .expect_err(typed)
                 .to_string();
             assert!(
@@ -327,7 +351,7 @@ mod tests {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
         let path = Path::new(OsStr::from_bytes(b"/data/\xff.db"));
-        let refusal = config("zed", Path::new(EXE), Some(path))
+        let refusal = config("zed", Path::new(EXE), Some(path), Vec::new())
             .expect_err("not Unicode")
             .to_string();
         assert!(refusal.contains("is not Unicode"), "{refusal}");

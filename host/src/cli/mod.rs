@@ -23,7 +23,7 @@ use self::options::{Options, ServerOptions};
 use crate::budgets::Budgets;
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::Entry;
-use crate::sandbox::bindings::types::{Limits, Settings};
+use crate::sandbox::bindings::types::Settings;
 use crate::sandbox::instance::{Outcome, Vessel};
 use crate::storage::{Granted, Grants, Root, Served, Storage};
 use crate::{clients, demo, serve, shell, terminal};
@@ -90,6 +90,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             shell::run(vessel, !matches.get_flag("no-history"))
         }
         "demo" => {
+            let shop = options.db.is_none() && options.root.is_none() && options.notes.is_none();
+            if !shop || options.readonly {
+                terminal::complain(
+                    "demo plays with a database of its own: it takes budgets, but no --db, --readonly, --root or --notes",
+                );
+                return Ok(ExitCode::from(USAGE));
+            }
             let options = Options {
                 timeout: options.timeout.min(demo::TIMEOUT),
                 ..options
@@ -106,7 +113,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .db
                 .clone()
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
-            print(&clients::config(client, &exe, file.as_deref())?)
+            if let Some(file) = file.as_deref().filter(|file| *file != Path::new(MEMORY))
+                && let Err(error) = existing(file)
+            {
+                terminal::complain(format_args!("warning: {error}"));
+            }
+            let flags = options::given(matches)?;
+            print(&clients::config(client, &exe, file.as_deref(), flags)?)
         }
         "completions" => {
             let shell = matches
@@ -162,15 +175,14 @@ fn root_command(catalog: &[Entry]) -> Command {
         .value_parser(clap::value_parser!(PathBuf));
     let mut root = Command::new("sqlarium")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("A SQLite database behind glass: an agent can ask it anything, and touch nothing else")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommand(ServerOptions::augment_args(
-            Command::new("mcp")
-                .about("Serve a database over the Model Context Protocol, on standard input and output")
-                .arg(file.clone()),
-        ))
+        .subcommand(
+            ServerOptions::augment_args(Command::new("mcp").arg(file.clone())).about(
+                "Serve a database over the Model Context Protocol, on standard input and output",
+            ),
+        )
         .subcommand(
             Command::new("shell")
                 .about("Work with a database by hand, as in the sqlite3 program; lines can come from a pipe")
@@ -184,14 +196,16 @@ fn root_command(catalog: &[Entry]) -> Command {
         )
         .subcommand(Command::new("demo").about("Play an agent's conversation with a sample database"))
         .subcommand(
-            Command::new("config")
-                .about("Print the configuration that adds sqlarium to an MCP client")
-                .arg(
-                    Arg::new("CLIENT")
-                        .required(true)
-                        .help(format!("One of {}", clients::CLIENTS.join(", "))),
-                )
-                .arg(file.clone()),
+            ServerOptions::augment_args(
+                Command::new("config")
+                    .arg(
+                        Arg::new("CLIENT")
+                            .required(true)
+                            .help(format!("One of {}", clients::CLIENTS.join(", "))),
+                    )
+                    .arg(file.clone()),
+            )
+            .about("Print the configuration that adds sqlarium to an MCP client, flags included"),
         )
         .subcommand(
             Command::new("completions")
@@ -212,11 +226,13 @@ fn root_command(catalog: &[Entry]) -> Command {
             command = command.arg(file.clone().value_name(name));
         }
         for argument in person::arguments(entry) {
-            command = command.arg(person::to_clap(argument));
+            command = command.args(person::to_clap(argument));
         }
         root = root.subcommand(command);
     }
-    Options::augment_args(root)
+    Options::augment_args(root).about(
+        "A SQLite database behind glass: an agent can ask it anything, and touch nothing else",
+    )
 }
 
 /// Everything that a call needs, as the owner granted it; and the storage behind it.
@@ -255,10 +271,14 @@ fn vessel(
         directory,
         readonly: options.readonly,
     });
-    let what = match &root {
-        Some(root) => format!("cannot open {title} below {}", root.directory.display()),
-        None => format!("cannot open {title}"),
-    };
+    if let Some(root) = &root
+        && !root.directory.is_dir()
+    {
+        bail!(
+            "--root {}: there is no such folder",
+            root.directory.display()
+        );
+    }
     let storage = Storage::new(
         Grants {
             database,
@@ -268,7 +288,7 @@ fn vessel(
         },
         budgets.disk,
     )
-    .context(what)?;
+    .with_context(|| format!("cannot open {title}"))?;
     let vessel = Vessel::new(sandbox, settings, budgets, storage.clone());
     Ok((vessel, storage))
 }
@@ -340,18 +360,7 @@ fn settings(
         tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
         notes: String::new(),
         undo_record: server.filter(|server| server.undo).map(|_| RECORD.into()),
-        limits: Limits {
-            request_bytes: budgets.request,
-            reply_bytes: budgets.reply,
-            text_chars: budgets.text,
-            cell_chars: budgets.cell,
-            rows: budgets.rows,
-            max_rows: budgets.max_rows,
-            memory_bytes: budgets.memory,
-            disk_bytes: budgets.disk,
-            busy_ms: u32::try_from(budgets.busy.as_millis()).unwrap_or(u32::MAX),
-            fuel: budgets.fuel,
-        },
+        limits: budgets.limits(),
     }
 }
 

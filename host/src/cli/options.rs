@@ -1,11 +1,17 @@
 //! The options that every command takes, and those of the server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use anyhow::Result;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, ValueHint};
 
 use crate::budgets::Budgets;
+use crate::clients;
+
+/// The least memory, in bytes, in which everyday calls are answered.
+const LEAST_MEMORY: u64 = 8 << 20;
 
 /// What the owner grants and allows.
 #[derive(Args, Clone, Debug)]
@@ -29,13 +35,13 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value = "2000000000000", value_parser = clap::value_parser!(u64).range(1..), global = true, help_heading = "Budgets")]
     pub fuel: u64,
     /// Memory of the sandbox
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, global = true, help_heading = "Budgets")]
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, global = true, help_heading = "Budgets")]
     pub memory: u64,
     /// Growth of all files together, temporary ones and memory databases included
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size, global = true, help_heading = "Budgets")]
     pub disk: u64,
     /// How long a locked database is waited for
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, global = true, help_heading = "Budgets")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait, global = true, help_heading = "Budgets")]
     pub busy_timeout: Duration,
     /// Rows when the call does not say
     #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..), global = true, help_heading = "Budgets")]
@@ -44,10 +50,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..), global = true, help_heading = "Budgets")]
     pub max_rows: u32,
     /// Characters of the text of one result
-    #[arg(long, value_name = "N", default_value = "40000", value_parser = clap::value_parser!(u32).range(200..), global = true, help_heading = "Budgets")]
+    #[arg(long, value_name = "N", default_value = "40000", value_parser = clap::value_parser!(u32).range(1000..), global = true, help_heading = "Budgets")]
     pub text: u32,
     /// Characters of one cell of the text form
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(8..), global = true, help_heading = "Budgets")]
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(16..), global = true, help_heading = "Budgets")]
     pub cell: u32,
     /// Bytes of a request line
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size, global = true, help_heading = "Budgets")]
@@ -71,16 +77,64 @@ pub struct ServerOptions {
     pub tools: String,
 }
 
-/// `60s`, `1m 30s`, `500ms`; a bare number is seconds.
+/// The flags that were given, for a server to be started with later, somewhere else; but `--db`.
+pub fn given(matches: &ArgMatches) -> Result<Vec<String>> {
+    let known = ServerOptions::augment_args(Options::augment_args(Command::new("")));
+    let mut given = Vec::new();
+    for arg in known.get_arguments() {
+        let id = arg.get_id().as_str();
+        let (Some(long), Some(ValueSource::CommandLine)) =
+            (arg.get_long(), matches.value_source(id))
+        else {
+            continue;
+        };
+        if long == "db" {
+            continue;
+        }
+        given.push(format!("--{long}"));
+        if !arg.get_action().takes_values() {
+            continue;
+        }
+        let hint = arg.get_value_hint();
+        for value in matches.get_raw(id).into_iter().flatten() {
+            let value = Path::new(value);
+            let path = matches!(hint, ValueHint::FilePath | ValueHint::DirPath);
+            given.push(if path {
+                clients::unicode(&clients::absolute(value)?)?
+            } else {
+                clients::unicode(value)?
+            });
+        }
+    }
+    Ok(given)
+}
+
+/// A time that is not nothing.
 fn duration(text: &str) -> Result<Duration, String> {
+    match wait(text)? {
+        Duration::ZERO => Err("a budget of no time stops every call".into()),
+        time => Ok(time),
+    }
+}
+
+/// `60s`, `1m 30s`, `500ms`; a bare number is seconds.
+fn wait(text: &str) -> Result<Duration, String> {
     let parsed = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
         Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
     };
-    match parsed {
-        Ok(Duration::ZERO) => Err("a budget of no time stops every call".into()),
-        // Far enough, and safe to add to any clock.
-        parsed => Ok(parsed?.min(Duration::from_secs(365 * 24 * 3600))),
+    // Far enough, and safe to add to any clock.
+    Ok(parsed?.min(Duration::from_secs(365 * 24 * 3600)))
+}
+
+/// A size that SQLite and the rest of the component fit into.
+fn memory(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if size < LEAST_MEMORY => Err(format!(
+            "the sandbox itself needs some of it; give {}M or more",
+            LEAST_MEMORY >> 20
+        )),
+        size => Ok(size),
     }
 }
 

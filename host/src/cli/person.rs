@@ -24,17 +24,25 @@ pub fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
         .filter(|argument| argument.name != "db")
 }
 
-/// An argument as the command line takes it.
-pub fn to_clap(argument: &Argument) -> Arg {
-    let name = argument.name.clone();
-    let mut arg = Arg::new(name.clone()).help(argument.summary.clone());
-    if argument.positional {
-        arg = arg.value_name(name.to_uppercase());
-    } else {
-        arg = arg
-            .long(name.replace('_', "-"))
-            .value_name(name.to_uppercase());
-    }
+/// An argument as the command line takes it: by its name, as a model gives it,
+/// or by its place if it has one.
+pub fn to_clap(argument: &Argument) -> impl Iterator<Item = Arg> {
+    let placed = argument.positional;
+    let by_place = placed.then(|| described(argument, Arg::new(argument.name.clone())));
+    let by_name = Arg::new(flag(argument)).long(argument.name.replace('_', "-"));
+    let by_name = described(argument, by_name).hide(placed);
+    by_place.into_iter().chain([by_name])
+}
+
+/// What clap knows an argument by that is given by its name.
+fn flag(argument: &Argument) -> String {
+    format!("--{}", argument.name)
+}
+
+fn described(argument: &Argument, arg: Arg) -> Arg {
+    let mut arg = arg
+        .help(argument.summary.clone())
+        .value_name(argument.name.to_uppercase());
     if matches!(argument.shape, Shape::InputPath | Shape::OutputPath) {
         arg = arg.value_hint(ValueHint::FilePath);
     }
@@ -61,8 +69,7 @@ pub fn run(
                 .map(|file| file.clone().into()),
         );
     }
-    let positional = || arguments(entry).filter(|argument| argument.positional);
-    for argument in positional() {
+    for argument in arguments(entry).filter(|argument| argument.positional) {
         positions.extend(
             matches
                 .get_one::<String>(&argument.name)
@@ -83,12 +90,22 @@ pub fn run(
         return Ok(ExitCode::from(USAGE));
     }
     let mut given = Map::new();
-    for argument in positional() {
-        if let Some(text) = positions.next() {
-            let text = text
-                .into_string()
-                .ok()
-                .context("an argument is not UTF-8")?;
+    for argument in arguments(entry) {
+        let flag = flag(argument);
+        if matches!(argument.shape, Shape::Flag) {
+            if matches.get_flag(&flag) {
+                given.insert(argument.name.clone(), Value::Bool(true));
+            }
+            continue;
+        }
+        let mut text = matches.get_one::<String>(&flag).cloned();
+        if text.is_none() && argument.positional {
+            text = positions
+                .next()
+                .map(|text| text.into_string().ok().context("an argument is not UTF-8"))
+                .transpose()?;
+        }
+        if let Some(text) = text {
             given.insert(argument.name.clone(), to_json(argument, text)?);
         }
     }
@@ -99,15 +116,6 @@ pub fn run(
             text.display()
         ));
         return Ok(ExitCode::from(USAGE));
-    }
-    for argument in arguments(entry).filter(|argument| !argument.positional) {
-        if matches!(argument.shape, Shape::Flag) {
-            if matches.get_flag(&argument.name) {
-                given.insert(argument.name.clone(), Value::Bool(true));
-            }
-        } else if let Some(text) = matches.get_one::<String>(&argument.name) {
-            given.insert(argument.name.clone(), to_json(argument, text.clone())?);
-        }
     }
     let json = given.get("output").and_then(Value::as_str) == Some("json");
     let mut wanted = Wanted::new(file.as_deref());
