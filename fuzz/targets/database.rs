@@ -6,6 +6,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value, json};
 use sqlarium_fuzz::{HOST, files, settings, split};
+use sqlarium_guest::command::reader::Reader;
 use sqlarium_guest::command::select::SELECT;
 use sqlarium_guest::command::status::Status;
 use sqlarium_guest::command::table::{Command, Effect, TABLE, find};
@@ -47,6 +48,8 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         engine: Engine::new(&settings, &HOST),
         settings,
         host: &HOST,
+        outlet: None,
+        reader: Reader::Person,
     };
     // Some of what can be asked, decided by the input; all of it would take a second.
     let tables = ["t", "words", "boxes", "totals", "none"];

@@ -9,6 +9,7 @@ use self::bindings::sqlarium::sandbox::{console, mailbox, types};
 use crate::command::{
     self, Context,
     arguments::{Arguments, Shape},
+    reader::Reader,
 };
 use crate::demo;
 use crate::engine::Engine;
@@ -171,7 +172,7 @@ impl command_export::Guest for Component {
             engine,
             host: &MAILBOX,
             outlet: None,
-            person: true,
+            reader: Reader::Person,
         };
         context.engine.pulse().begin(None);
         let answer = command::invoke(command, &arguments, &mut context);
@@ -208,7 +209,7 @@ impl shell_export::GuestSession for Terminal {
             settings,
             host: &MAILBOX,
             outlet: None,
-            person: true,
+            reader: Reader::Person,
         };
         let shell = Shell::resume(interactive, &kept, &mut Streams::new(&MAILBOX));
         Self(RefCell::new((shell, context)))

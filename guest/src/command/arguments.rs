@@ -85,7 +85,7 @@ pub const fn option(name: &'static str, shape: Shape, summary: &'static str) -> 
 pub const PARAMS: Argument = option(
     "params",
     Shape::Json,
-    "Values for :name, as {\"name\": 5}; for ?1, ?2 an array [5]. A blob is {\"blob\": hex}.",
+    "Values for :name, as {\"name\": 5}; for ?1, ?2, as {\"1\": 5}. A blob is {\"blob\": hex}.",
 );
 
 /// Whether to keep nothing of what is written.

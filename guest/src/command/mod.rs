@@ -27,6 +27,7 @@ mod notes;
 mod objects;
 pub mod output;
 mod query;
+pub mod reader;
 mod run;
 pub mod schema;
 mod search;
@@ -55,6 +56,7 @@ use crate::render::{self, Meter};
 use crate::settings::Settings;
 use arguments::{Argument, Arguments, OUTPUT, accepted};
 pub use notes::astray;
+use reader::Reader;
 use status::Failure;
 use table::{Command, TABLE};
 use toolset::Toolset;
@@ -72,8 +74,8 @@ pub struct Context {
     pub host: &'static dyn Host,
     /// Where `-` as a file to make goes, while a dot command of a shell runs another command.
     pub outlet: Option<Outlet>,
-    /// Whether a person reads what is printed, rather than a client of the protocol.
-    pub person: bool,
+    /// Who reads what is printed.
+    pub reader: Reader,
 }
 
 /// What a call of a command gives back, rendered.
@@ -96,7 +98,8 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
     let result = Arguments::check(command, given, &context.settings)
-        .and_then(|arguments| (command.run)(context, &arguments));
+        .and_then(|arguments| (command.run)(context, &arguments))
+        .map_err(|failure| context.reader.advise(command, failure));
     let limits = &context.settings.limits;
     let object = json.then(|| {
         let meter = Meter {

@@ -2,7 +2,7 @@
 //!
 //! The schemas keep to what every client takes: one `type` for each property, no unions, no
 //! references. A property without a `type`, or an array without `items`, makes some clients drop
-//! the whole tool, so `params` is declared as an object and an array is taken as well.
+//! the whole tool, so `params` is declared as an object, and an array is taken all the same.
 
 use serde_json::{Map, Value, json};
 

@@ -90,6 +90,13 @@ pub struct Command {
     pub run: Run,
 }
 
+impl Command {
+    /// Whether it has an argument of this name, besides the common ones.
+    pub fn takes(&self, name: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.name == name)
+    }
+}
+
 /// The command of this name.
 pub fn find(name: &str) -> Option<&'static Command> {
     TABLE.iter().find(|command| command.name == name)

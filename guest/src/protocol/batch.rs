@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use super::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Malformed, Message, Request};
-use super::overhear::is_taken_back;
+use super::overhear::{is_taken_back, takes_one_back};
 use super::reply::{Reply, Writer};
 use super::session::{Answer, Session};
 use crate::host::Verdict;
@@ -40,6 +40,12 @@ impl Session {
                     continue;
                 }
             };
+            if request.method == "tools/call" && takes_one_back(items, &request.id) {
+                if let Answer::Reply(reply) = self.cancelled(request.id, self.revision()) {
+                    replies.push(reply);
+                }
+                continue;
+            }
             // The host cannot cancel one member alone: once told, it stops them all.
             let stopped = request.method == "tools/call" && self.host.poll(0) == Verdict::Cancelled;
             if stopped && !is_taken_back(self.host, &request.id) {

@@ -1,9 +1,11 @@
 //! What a line says, by JSON-RPC 2.0 (<https://www.jsonrpc.org/specification>) as MCP narrows
 //! it: ids are strings or integers and never null, parameters are objects.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -290,7 +292,7 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
     let params: Option<Value> = match members.get("params") {
         None => None,
         // Whoever asked can still be told, since the rest of the line was read.
-        Some(raw) => match serde_json::from_str(raw.get()) {
+        Some(raw) => match serde_json::from_str(&exact(raw.get())) {
             Ok(params) => Some(params),
             Err(error) => {
                 return Err(Malformed {
@@ -309,9 +311,9 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
             .and_then(Value::as_object)
             .is_some_and(is_modern),
     };
-    if members
-        .get("jsonrpc")
-        .is_none_or(|raw| raw.get() != r#""2.0""#)
+    let version = members.get("jsonrpc");
+    if version
+        .is_none_or(|raw| serde_json::from_str::<String>(raw.get()).ok().as_deref() != Some("2.0"))
     {
         return Err(refuse(r#"the member "jsonrpc" must be "2.0"."#));
     }
@@ -333,6 +335,67 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
         params,
         token,
     }))
+}
+
+/// The ids under which a line has to be answered, found without holding what else is on it.
+/// None, if that cannot be told.
+pub fn awaited(bytes: &[u8]) -> Vec<Id> {
+    #[derive(Deserialize)]
+    struct Glimpse<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+        #[serde(rename = "method")]
+        _method: IgnoredAny,
+    }
+    let id = |glimpse: Glimpse<'_>| Id::parse(glimpse.id);
+    let glimpse = serde_json::from_slice(bytes).map(id);
+    let several = || serde_json::from_slice::<Vec<&RawValue>>(bytes).unwrap_or_default();
+    match glimpse {
+        Ok(id) => id.into_iter().collect(),
+        Err(_) => several()
+            .into_iter()
+            .filter_map(|raw| id(serde_json::from_str(raw.get()).ok()?))
+            .collect(),
+    }
+}
+
+/// The text with each integer that no number of 64 bits holds as `{"integer": "its digits"}`, so that
+/// reading it does not make another number of it.
+fn exact(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let (mut exact, mut done, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        let start = at;
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let part =
+                    |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                at += bytes[at..].iter().take_while(|byte| part(byte)).count();
+                let number = &text[start..at];
+                let whole = !number.contains(['.', 'e', 'E']);
+                if whole && number.len() > 18 && number.parse::<i64>().is_err() {
+                    exact.push_str(&text[done..start]);
+                    exact.push_str("{\"integer\":\"");
+                    exact.push_str(number);
+                    exact.push_str("\"}");
+                    done = at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    exact.push_str(&text[done..]);
+    Cow::Owned(exact)
 }
 
 fn is_response(members: &BTreeMap<String, &RawValue>) -> bool {
@@ -384,6 +447,46 @@ mod tests {
 
     fn code(text: &str) -> i64 {
         single(text).expect_err(text).code
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_are_kept_digit_by_digit() {
+        assert_eq!(
+            exact(
+                r#"{"a":[9223372036854775808,-9223372036854775809,1e30,1.5,"18446744073709551616\\\"1"]}"#
+            ),
+            r#"{"a":[{"integer":"9223372036854775808"},{"integer":"-9223372036854775809"},1e30,1.5,"18446744073709551616\\\"1"]}"#
+        );
+        for text in [
+            "[9223372036854775807,-9223372036854775808,0.1234567890123456789]",
+            "{}",
+        ] {
+            assert_eq!(exact(text), text);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_can_be_told_before_the_line_is_read() {
+        let ids = |text: &str| awaited(text.as_bytes());
+        assert_eq!(
+            ids(r#"{"params":[[0]],"id":7,"method":"a"}"#),
+            [id("7").unwrap()]
+        );
+        assert_eq!(
+            ids(
+                r#"[{"id":"a","method":"b"},{"method":"c"},{"id":2,"result":{}},{"id":3,"method":1}]"#
+            ),
+            [id("\"a\"").unwrap(), id("3").unwrap()]
+        );
+        for text in [
+            "",
+            "{",
+            "7",
+            r#"{"method":"a"}"#,
+            r#"{"id":null,"method":"a"}"#,
+        ] {
+            assert_eq!(ids(text), [], "{text}");
+        }
     }
 
     #[test]

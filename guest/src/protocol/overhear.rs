@@ -5,6 +5,8 @@
 //! `ping`, modern requests other than `tools/call`, and malformed lines. A cancellation acts
 //! at once; everything else waits its turn.
 
+use serde_json::value::RawValue;
+
 use super::jsonrpc::{self, Id, Line, Message, Request};
 use super::session::{Answer, Session, reply};
 use crate::host::Host;
@@ -43,7 +45,32 @@ impl Session {
             Line::Single(Err(malformed)) => {
                 Overheard::Settled(Some(self.writer.reply(&self.refuse(malformed))))
             }
-            Line::Batch(_) => Overheard::Later,
+            Line::Batch(items) => self.overhear_batch(&items),
+        }
+    }
+
+    /// A batch is taken apart in its turn; but one of nothing that is answered need not wait if
+    /// it takes back the running call.
+    fn overhear_batch(&self, items: &[&RawValue]) -> Overheard {
+        let cancels = |message: &Message| match message {
+            Message::Notification(notification) => {
+                self.kept.running.is_some() && notification.cancels == self.kept.running
+            }
+            _ => false,
+        };
+        let messages: Result<Vec<Message>, _> =
+            items.iter().map(|item| jsonrpc::message(item)).collect();
+        match messages {
+            Ok(messages)
+                if self.revision().has_batches()
+                    && messages.iter().any(cancels)
+                    && !messages
+                        .iter()
+                        .any(|message| matches!(message, Message::Request(_))) =>
+            {
+                Overheard::Cancel
+            }
+            _ => Overheard::Later,
         }
     }
 
@@ -112,11 +139,23 @@ impl Session {
 pub(super) fn is_taken_back(host: &dyn Host, id: &Id) -> bool {
     waiting(host).any(|(_, line)| {
         line.len() <= LONGEST_CANCELLATION
-            && matches!(
-                jsonrpc::line(&line),
-                Line::Single(Ok(Message::Notification(notification))) if notification.cancels.as_ref() == Some(id)
-            )
+            && match jsonrpc::line(&line) {
+                Line::Single(Ok(message)) => takes_back(&message, id),
+                Line::Batch(items) => takes_one_back(&items, id),
+                _ => false,
+            }
     })
+}
+
+/// Whether a member of a batch takes this request back.
+pub(super) fn takes_one_back(items: &[&RawValue], id: &Id) -> bool {
+    items
+        .iter()
+        .any(|item| jsonrpc::message(item).is_ok_and(|message| takes_back(&message, id)))
+}
+
+fn takes_back(message: &Message, id: &Id) -> bool {
+    matches!(message, Message::Notification(notification) if notification.cancels.as_ref() == Some(id))
 }
 
 /// The lines that wait, oldest first, with their index.
@@ -180,6 +219,26 @@ mod tests {
             session.overhear(cancel(r#""\u0061""#).as_bytes()),
             Overheard::Cancel
         );
+    }
+
+    #[test]
+    fn a_batch_of_notifications_takes_the_running_call_back_and_any_other_waits() {
+        let (_, mut session) = while_running("7");
+        let mut judge = |line: String| session.overhear(line.as_bytes());
+        let noise = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(
+            judge(format!("[{noise},{}]", cancel("7"))),
+            Overheard::Cancel
+        );
+        for line in [
+            format!("[{}]", cancel("8")),
+            format!("[{},{}]", cancel("7"), request("9", "ping", "{}")),
+        ] {
+            assert_eq!(judge(line), Overheard::Later);
+        }
+        let (_, mut session) = running_under(&Settings::default(), "2025-11-25", "7");
+        let line = format!("[{}]", cancel("7"));
+        assert_eq!(session.overhear(line.as_bytes()), Overheard::Later);
     }
 
     #[test]

@@ -50,8 +50,21 @@ fn eras_alternate_freely_on_one_pipe() {
 }
 
 #[test]
-fn the_instructions_are_short() {
-    assert!(INSTRUCTIONS.len() < 2 << 10);
+fn somebody_waits_for_a_long_line_before_it_is_read() {
+    let (host, mut session) = open(&Settings::default());
+    let long = "x".repeat(10_000);
+    ask(
+        &mut session,
+        &request("7", "ping", &json!({ "a": long }).to_string()),
+    );
+    session.handle(format!("[{},{long}]", request("8", "ping", "{}")).as_bytes());
+    session.handle(format!("{{\"method\":\"{long}\"}}").as_bytes());
+    let bequests = host.bequests();
+    assert_eq!(bequests.len(), 1);
+    assert_eq!(
+        json(&bequests[0].join("why")),
+        json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "why"}})
+    );
 }
 
 #[test]

@@ -125,6 +125,10 @@ impl Toolbox for Toys {
             .collect()
     }
 
+    fn instructions(&self) -> String {
+        "Play.".into()
+    }
+
     fn command(&self, tool: &str) -> Option<&'static str> {
         ["echo", "fail", "stop", "slow"]
             .into_iter()

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::jsonrpc::{Error, INVALID_PARAMS, Id};
 use super::reply::Writer;
 use super::revision::Revision;
+use crate::command::reader::Reader;
 use crate::command::schema::declare;
 use crate::command::status::{Failure, Status};
 use crate::command::table::{Command, Effect, find};
@@ -24,6 +25,8 @@ pub type Notify = Box<dyn FnMut(Duration) + Send>;
 pub trait Toolbox {
     /// The declarations, in the order of the table, with every member that any revision knows.
     fn declarations(&self) -> Vec<Map<String, Value>>;
+    /// What a client is told at the start. Nothing that a database holds may speak here.
+    fn instructions(&self) -> String;
     /// The command behind a tool, if it is served.
     fn command(&self, tool: &str) -> Option<&'static str>;
     /// The tool that is served and that a client most likely meant by a name that is not.
@@ -40,14 +43,14 @@ pub trait Toolbox {
 /// The command table, with the databases that its commands work on.
 pub struct Served {
     context: Context,
-    /// None: the owner's choice cannot be read, and then nothing is served rather than everything.
-    tools: Option<Toolset>,
+    tools: Toolset,
 }
 
 impl Served {
     /// The tools that the owner chose. Opens no database.
     pub fn new(settings: Settings, host: &'static dyn Host) -> Self {
-        let tools = Toolset::served(&settings).ok();
+        // If the owner's choice cannot be read, nothing is served rather than everything.
+        let tools = Toolset::served(&settings).unwrap_or_default();
         let engine = Engine::new(&settings, host);
         Self {
             context: Context {
@@ -55,21 +58,21 @@ impl Served {
                 engine,
                 host,
                 outlet: None,
-                person: false,
+                reader: Reader::Client(tools.clone()),
             },
             tools,
         }
     }
 
     fn find(&self, tool: &str) -> Option<&'static Command> {
-        self.tools.as_ref()?.find(tool)
+        self.tools.find(tool)
     }
 }
 
 impl Toolbox for Served {
     fn declarations(&self) -> Vec<Map<String, Value>> {
-        let commands = self.tools.iter().flat_map(Toolset::commands);
-        commands
+        self.tools
+            .commands()
             .filter_map(|command| match declare(command, &self.context.settings) {
                 Value::Object(tool) => Some(tool),
                 _ => None,
@@ -77,12 +80,16 @@ impl Toolbox for Served {
             .collect()
     }
 
+    fn instructions(&self) -> String {
+        self.tools.instructions()
+    }
+
     fn command(&self, tool: &str) -> Option<&'static str> {
         self.find(tool).map(|command| command.name)
     }
 
     fn nearest(&self, tool: &str) -> Option<String> {
-        self.tools.as_ref()?.nearest(tool)
+        self.tools.nearest(tool)
     }
 
     fn call(
@@ -136,6 +143,9 @@ pub fn list(
     result.insert("tools".into(), json!(declared));
     Ok(revision.cacheable(result))
 }
+
+/// What else goes when the host cuts a call off.
+const LOST: &str = "Temporary tables and settings made with PRAGMA are gone.";
 
 /// A call that can be made.
 #[derive(Debug)]
@@ -201,13 +211,18 @@ impl Call {
                 "command": self.command,
                 "status": Status::Interrupted.name(),
                 "message": reason,
+                "hint": format!("{LOST}{}", self.caution()),
             })
         });
         // The text is the bare reason in either form: the host escapes it once, and JSON in a
         // JSON string would have to be escaped twice.
         content(
             revision,
-            &format!("{}: {reason}{}", Status::Interrupted.name(), self.caution()),
+            &format!(
+                "{}: {reason} {LOST}{}",
+                Status::Interrupted.name(),
+                self.caution()
+            ),
             object,
             true,
         )
