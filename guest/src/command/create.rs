@@ -40,7 +40,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     };
     output.extra.insert("db".into(), path.into());
     if context.settings.root {
-        output.notes.push("The other tools take it as db.".into());
+        let db = serde_json::Value::from(path);
+        output
+            .notes
+            .push(format!("To use it, give other tools db: {db}."));
     }
     Ok(output)
 }

@@ -2,12 +2,11 @@
 
 mod columns;
 mod records;
+mod report;
 #[cfg(test)]
 mod tests;
 
 use std::io::{BufRead, Write};
-
-use serde_json::json;
 
 use super::Context;
 use super::arguments::{Arguments, Shape, option, required};
@@ -19,6 +18,7 @@ use crate::engine::database::work::Work;
 use crate::files::{Files, Reader, STREAM, Spool};
 use columns::{Kind, names};
 use records::{Dialect, Problem, Record, Records};
+use report::Report;
 
 /// `import` in the command table.
 pub const COMMAND: Command = Command {
@@ -60,9 +60,6 @@ pub const COMMAND: Command = Command {
 
 /// SQLite's own limit, `SQLITE_MAX_COLUMN`.
 const MOST_COLUMNS: usize = 2000;
-
-/// How many lines are named of those that were padded.
-const NAMED: usize = 5;
 
 /// Runs `import`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
@@ -465,99 +462,4 @@ fn survey<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
         kinds: Some(kinds),
         headed: job.headed,
     })
-}
-
-/// What came of it.
-struct Report {
-    rows: u64,
-    blank: u64,
-    padded: u64,
-    lines: Vec<u64>,
-    made: Option<String>,
-    columns: Vec<String>,
-    headed: bool,
-}
-
-impl Report {
-    fn new(plan: &Plan) -> Self {
-        let names: Vec<String> = plan
-            .columns
-            .iter()
-            .map(|column| column.name.clone())
-            .collect();
-        let made = plan.kinds.as_ref().map(|kinds| {
-            let columns: Vec<String> = names
-                .iter()
-                .zip(kinds)
-                .map(|(name, kind)| format!("{name} {}", kind.declared()))
-                .collect();
-            columns.join(", ")
-        });
-        Self {
-            rows: 0,
-            blank: 0,
-            padded: 0,
-            lines: Vec::new(),
-            made,
-            columns: names,
-            headed: plan.headed,
-        }
-    }
-
-    fn count(&mut self, record: &Record, width: usize) {
-        self.rows += 1;
-        if record.len() < width {
-            self.padded += 1;
-            if self.lines.len() < NAMED {
-                self.lines.push(record.line);
-            }
-        }
-    }
-
-    fn tell(self, file: &str, table: &str, output: &mut Output) {
-        let unit = if self.rows == 1 { "row" } else { "rows" };
-        let file = if file == STREAM {
-            "standard input"
-        } else {
-            file
-        };
-        output.text = Some(format!("{} {unit} from {file} into {table}.\n", self.rows));
-        if let Some(columns) = &self.made {
-            output
-                .notes
-                .push(format!("The table was made, with the columns {columns}."));
-        } else if !self.headed {
-            output.notes.push(
-                "The first record was taken for data: it is not made of the table's column names."
-                    .into(),
-            );
-        }
-        if self.padded > 0 {
-            let lines: Vec<String> = self.lines.iter().map(u64::to_string).collect();
-            let more = if self.padded as usize > self.lines.len() {
-                " and more"
-            } else {
-                ""
-            };
-            output.notes.push(format!(
-                "{} records had fewer fields than columns and were padded with NULL: line {}{more}.",
-                self.padded,
-                lines.join(", ")
-            ));
-        }
-        if self.blank > 0 {
-            output
-                .notes
-                .push(format!("{} empty lines were left out.", self.blank));
-        }
-        for (name, value) in [
-            ("table", json!(table)),
-            ("rows_imported", json!(self.rows)),
-            ("created", json!(self.made.is_some())),
-            ("column_names", json!(self.columns)),
-            ("padded", json!(self.padded)),
-        ] {
-            output.extra.insert(name.into(), value);
-        }
-    }
 }

@@ -35,6 +35,8 @@ pub struct Output {
     pub text: Option<String>,
     /// Rows inserted, updated or deleted, for a command that writes.
     pub changes: Option<u64>,
+    /// Whether a statement made, altered or dropped something of the schema.
+    pub defined: bool,
     /// The rowid of the last insert, if there was one.
     pub last_insert_rowid: Option<i64>,
     /// One-line remarks for the reader, such as what was left out and why.

@@ -38,10 +38,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let input = arguments.required_text("input");
     // A person can send the lines to standard input.
     let input = match input {
-        STREAM if context.person => ".read -",
+        STREAM if context.reader.is_person() => ".read -",
         input => input,
     };
-    if context.person && !arguments.wants_json() {
+    if context.reader.is_person() && !arguments.wants_json() {
         let mut streams = Streams::new(context.host);
         lines(&mut shell, input, context, &mut streams)?;
         return Ok(Output {

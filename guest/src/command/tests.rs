@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 
+use super::reader::Reader;
 use super::status::Status;
 use super::table::{Group, TABLE, find, tool_name};
 use super::{Answer, Context, catalog, check, invoke};
@@ -21,7 +22,7 @@ pub(super) fn context(settings: Settings) -> Context {
         engine,
         host: &Alone,
         outlet: None,
-        person: false,
+        reader: Reader::Client(Toolset::parse("all").unwrap()),
     }
 }
 

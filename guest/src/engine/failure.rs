@@ -1,5 +1,7 @@
 //! What SQLite refuses, as a status and a sentence to act on.
 
+use std::time::Duration;
+
 use rusqlite::ffi::{self, ErrorCode};
 
 use super::authorizer::{Denial, Mode, Rule};
@@ -19,6 +21,10 @@ pub struct Circumstances<'a> {
     pub title: &'a str,
     /// The whole SQL text of the call.
     pub sql: &'a str,
+    /// Whether the connection writes, as far as it is up to us.
+    pub writes: bool,
+    /// How long the call has been running.
+    pub elapsed: Duration,
     /// Where in `sql` the statement starts, in bytes.
     pub start: usize,
     /// Why the pulse stopped, if it did.
@@ -98,6 +104,15 @@ pub fn writes(what: &str, settings: &Settings) -> Failure {
         )
         .hint("Use sqlarium_exec for one statement that writes, or sqlarium_batch for several.")
     }
+}
+
+/// The failure for a write to what the operating system does not let us write.
+pub fn unwritable(title: &str) -> Failure {
+    Failure::new(
+        Status::Readonly,
+        format!("{title} cannot be written: the file or its folder does not allow it."),
+    )
+    .hint("Only reading is possible; use sqlarium_query.")
 }
 
 /// The failure for a dry run of what no rollback undoes.
@@ -219,7 +234,8 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         ErrorCode::DiskFull => Failure::new(
             Status::Full,
             format!(
-                "The disk, or the budget of {} bytes by which files may grow (--disk), is full.",
+                "The disk, the budget of {} bytes by which files may grow (--disk), or PRAGMA \
+                 max_page_count is full.",
                 limits.disk_bytes
             ),
         )
@@ -326,31 +342,49 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
         )
         .hint("Try again when that process has finished its transaction, or has been ended.");
     }
+    // Some locks SQLite does not wait for.
+    let waited = if about.elapsed.as_millis() < u128::from(ms) {
+        String::new()
+    } else {
+        format!("; waited {waited} for it (--busy-timeout)")
+    };
     Failure::new(
         Status::Busy,
-        format!("{title} is locked by another process; waited {waited} for it (--busy-timeout)."),
+        format!("{title} is locked by another process{waited}."),
     )
     .hint("Try again when that process has finished its transaction.")
 }
 
 fn readonly(code: i32, about: &Circumstances<'_>) -> Failure {
     let title = about.title;
+    let (forbids, mend) = if about.settings.readonly {
+        (
+            "--readonly forbids",
+            "Open the database once with a program that may write, such as sqlite3, or start the server without --readonly.",
+        )
+    } else {
+        (
+            "the file or its folder does not allow",
+            "Open the database once with a program that may write there, such as sqlite3.",
+        )
+    };
     match code {
         ffi::SQLITE_READONLY_ROLLBACK => Failure::new(
             Status::InvalidState,
-            format!("Another program left {title} in the middle of a transaction, and undoing it means writing, which --readonly forbids."),
+            format!("Another program left {title} in the middle of a transaction, and undoing it means writing, which {forbids}."),
         )
-        .hint("Open the database once with a program that may write, such as sqlite3, or start the server without --readonly."),
+        .hint(mend),
         ffi::SQLITE_READONLY_RECOVERY | ffi::SQLITE_READONLY_CANTINIT | ffi::SQLITE_READONLY_CANTLOCK => Failure::new(
             Status::InvalidState,
-            format!("{title} has a write-ahead log that needs recovery, and that means writing, which is not possible here."),
+            format!("{title} has a write-ahead log that needs recovery, and that means writing, which {forbids}."),
         )
-        .hint("Open the database once with a program that may write, such as sqlite3, or start the server without --readonly."),
+        .hint(mend),
         ffi::SQLITE_READONLY_DBMOVED => Failure::new(
             Status::InvalidState,
             format!("{title} was moved or replaced while it was open."),
         )
         .hint("Restart the server."),
+        _ if about.writes => unwritable(title),
         _ => writes("write to the database", about.settings),
     }
 }
@@ -403,6 +437,19 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
     if said.contains("nested too deep") {
         return failure(Status::TooBig)
             .hint("A trigger sets itself off again, directly or through others.");
+    }
+    if said.starts_with("too many arguments on") {
+        return failure(Status::Syntax);
+    }
+    if said.starts_with("unsupported file format") {
+        return Failure::new(
+            Status::Corrupt,
+            format!(
+                "{} has a schema format that this build of SQLite does not know.",
+                about.title
+            ),
+        )
+        .hint("It was made by a newer SQLite, or it is damaged.");
     }
     if said.starts_with("Expression tree is too large")
         || said.contains("too many")

@@ -102,6 +102,11 @@ impl Pulse {
         verdict
     }
 
+    /// How long the call has been running.
+    pub fn elapsed(&self) -> Duration {
+        self.state().began.elapsed()
+    }
+
     /// Called from SQLite's progress handler: whether to stop.
     pub fn tick(&self) -> bool {
         let (elapsed, ceiling) = {
@@ -138,8 +143,7 @@ impl Pulse {
         }
         *waited_ms += step;
         let go_on = self.ask(step);
-        let elapsed = self.state().began.elapsed();
-        self.tell(elapsed);
+        self.tell(self.elapsed());
         go_on
     }
 

@@ -3,6 +3,7 @@
 use super::cell::{Cell, cell, visible, visible_lines};
 use super::layout::{DASHES, fit, width};
 use super::{ENVELOPE, escaped_len};
+use crate::command::catalogue::quote;
 use crate::command::output::{Output, Rows};
 use crate::command::status::Failure;
 use crate::command::table::Command;
@@ -41,7 +42,11 @@ pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
         }
         page.rows(rows, command, limits);
     }
-    if let Some(changes) = output.changes {
+    // Where the schema was the point, no rows are no news.
+    let told = output
+        .changes
+        .filter(|changes| *changes > 0 || !output.defined);
+    if let Some(changes) = told {
         let unit = if changes == 1 { "row" } else { "rows" };
         page.add(&format!("{changes} {unit} changed.\n"));
         if let Some(rowid) = output.last_insert_rowid {
@@ -78,6 +83,10 @@ struct Page {
     bytes: u64,
     /// The text budget as the owner set it.
     budget: u32,
+    /// The reply budget, too.
+    reply: u64,
+    /// Whether it was the reply budget that had no room.
+    reply_is_full: bool,
 }
 
 impl Page {
@@ -88,6 +97,20 @@ impl Page {
                 .saturating_sub(FOOT.min(limits.text_chars as usize / 4)),
             bytes: limits.reply_bytes.saturating_sub(ENVELOPE),
             budget: limits.text_chars,
+            reply: limits.reply_bytes,
+            reply_is_full: false,
+        }
+    }
+
+    /// The budget that had no room, and its flag.
+    fn limit(&self) -> (String, &'static str) {
+        if self.reply_is_full {
+            (format!("reply budget of {} bytes", self.reply), "--reply")
+        } else {
+            (
+                format!("text budget of {} characters", self.budget),
+                "--text",
+            )
         }
     }
 
@@ -100,10 +123,12 @@ impl Page {
 
     /// Adds a text if the budgets allow it.
     fn try_add(&mut self, text: &str) -> bool {
-        let fits = text.chars().count() <= self.chars && escaped_len(text) <= self.bytes;
+        let short = text.chars().count() <= self.chars;
+        let fits = short && escaped_len(text) <= self.bytes;
         if fits {
             self.add(text);
         }
+        self.reply_is_full = short && !fits;
         fits
     }
 
@@ -114,9 +139,9 @@ impl Page {
         for (index, line) in lines.iter().enumerate() {
             if !self.try_add(&format!("{line}\n")) {
                 let left = lines.len() - index;
+                let (budget, flag) = self.limit();
                 self.add(&format!(
-                    "… {left} more lines not shown (text budget of {} characters, --text){}\n",
-                    self.budget,
+                    "… {left} more lines not shown ({budget}, {flag}){}\n",
                     advice(command)
                 ));
                 return;
@@ -128,16 +153,15 @@ impl Page {
     fn rows(&mut self, rows: &Rows, command: &Command, limits: &Limits) {
         let shown = self.table(rows, limits);
         let left = rows.rows.len() - shown;
+        let (budget, flag) = self.limit();
         if left > 0 && shown == 0 {
             self.add(&format!(
-                "… the first of {left} rows is too long for the text budget of {} characters \
-                 (--text): name the columns that you need, or ask for output json.\n",
-                self.budget
+                "… the first of {left} rows is too long for the {budget} ({flag}): name the \
+                 columns that you need, or ask for output json.\n"
             ));
         } else if left > 0 {
             self.add(&format!(
-                "… {left} more rows not shown (text budget of {} characters, --text){}\n",
-                self.budget,
+                "… {left} more rows not shown ({budget}, {flag}){}\n",
                 advice(command)
             ));
         }
@@ -288,9 +312,13 @@ impl Page {
             2 => " (and 1 other column)".to_owned(),
             many => format!(" (and {} other columns)", many - 1),
         };
+        let plain = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '$');
+        let written = if plain { name.clone() } else { quote(&name) };
         self.add(&format!(
             "Text longer than {budget} characters is cut in {name}{others}: read on with \
-             substr({name}, {}), or ask for output json.\n",
+             substr({written}, {}), or ask for output json.\n",
             budget + 1
         ));
     }

@@ -181,7 +181,7 @@ pub fn dump(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     scene.console.flush()?;
     scene.context.outlet = match &shell.redirect {
         Some(redirect) => Some(redirect.file.clone()),
-        None if scene.context.person => {
+        None if scene.context.reader.is_person() => {
             Some(Rc::new(RefCell::new(Streams::new(scene.context.host))))
         }
         None => None,

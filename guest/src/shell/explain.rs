@@ -18,36 +18,59 @@ const COLUMNS: [(&str, usize); 8] = [
     ("comment", 13),
 ];
 
-/// Prints byte code, a line for each instruction.
-#[derive(Debug, Default)]
-pub struct Code {
-    begun: bool,
-}
+/// Instructions that end a loop and lead back to its start.
+const ENDS: [&str; 6] = ["Next", "Prev", "VPrev", "VNext", "SorterNext", "Return"];
+/// Instructions to which a `Goto` leads back only in a loop.
+const STARTS: [&str; 5] = ["Yield", "SeekLT", "SeekGT", "RowSetRead", "Rewind"];
 
-impl Code {
-    /// Prints one instruction, and the header before the first.
-    pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
-        if !std::mem::replace(&mut self.begun, true) {
-            let names = COLUMNS.map(|(name, width)| format!("{name:<width$}"));
-            let dashes = COLUMNS.map(|(_, width)| "-".repeat(width));
-            writeln!(out, "{}\n{}", names.join("  "), dashes.join("  "))?;
-        }
+/// Prints byte code, a line for each instruction, those within a loop indented.
+pub fn code(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
+    let names = COLUMNS.map(|(name, width)| format!("{name:<width$}"));
+    let dashes = COLUMNS.map(|(_, width)| "-".repeat(width));
+    writeln!(out, "{}\n{}", names.join("  "), dashes.join("  "))?;
+    for (values, depth) in rows.iter().zip(depths(rows)) {
         let last = values.len().saturating_sub(1);
-        let cells: Vec<String> = values
-            .iter()
-            .zip(COLUMNS)
-            .enumerate()
+        let cells = values.iter().zip(COLUMNS).enumerate();
+        let cells: Vec<String> = cells
             .map(|(index, (value, (_, width)))| {
-                let text = match value {
-                    Value::Text(text) => text.clone(),
-                    Value::Integer(number) => number.to_string(),
-                    _ => String::new(),
-                };
+                let indent = if index == 1 { 2 * depth } else { 0 };
                 let width = if index == last { 0 } else { width };
-                format!("{text:<width$}")
+                format!("{:indent$}{:<width$}", "", text(value))
             })
             .collect();
-        writeln!(out, "{}", cells.join("  "))
+        writeln!(out, "{}", cells.join("  "))?;
+    }
+    Ok(())
+}
+
+/// In how many loops each instruction lies, as the sqlite3 program sees it.
+fn depths(rows: &[Vec<Value>]) -> Vec<usize> {
+    let column = |row: usize, column| rows[row].get(column).map(text).unwrap_or_default();
+    let number = |row, at| column(row, at).parse::<i64>().unwrap_or_default();
+    let mut depths = vec![0; rows.len()];
+    for row in 0..rows.len() {
+        // Addresses of a trigger's program begin at 0 again.
+        let target = number(row, 3) + row as i64 - number(row, 0);
+        let Some(target) = usize::try_from(target).ok().filter(|target| *target < row) else {
+            continue;
+        };
+        let operation = column(row, 1);
+        let loops = match operation.as_str() {
+            "Goto" => STARTS.contains(&column(target, 1).as_str()) || number(row, 2) != 0,
+            end => target > 0 && ENDS.contains(&end),
+        };
+        if loops {
+            depths[target..row].iter_mut().for_each(|depth| *depth += 1);
+        }
+    }
+    depths
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        _ => String::new(),
     }
 }
 

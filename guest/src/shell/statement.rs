@@ -179,14 +179,14 @@ struct Print<'a> {
 enum Kind {
     None,
     Rows(Printer),
-    Code(explain::Code),
+    Code(Vec<Vec<Value>>),
     Plan(Vec<Vec<Value>>),
 }
 
 impl Sink for Print<'_> {
     fn columns(&mut self, names: &[String], explains: Explains) -> io::Result<()> {
         self.kind = match explains {
-            Explains::Code if self.state.explain => Kind::Code(explain::Code::default()),
+            Explains::Code if self.state.explain => Kind::Code(Vec::new()),
             Explains::Plan if self.state.explain => Kind::Plan(Vec::new()),
             _ => Kind::Rows(Printer::new(&self.state.format, names)),
         };
@@ -197,8 +197,7 @@ impl Sink for Print<'_> {
         match &mut self.kind {
             Kind::None => {}
             Kind::Rows(printer) => printer.row(&mut self.out, values)?,
-            Kind::Code(code) => code.row(&mut self.out, values)?,
-            Kind::Plan(rows) => rows.push(values.to_vec()),
+            Kind::Code(rows) | Kind::Plan(rows) => rows.push(values.to_vec()),
         }
         Ok(self.out.has_room())
     }
@@ -208,8 +207,9 @@ impl Print<'_> {
     fn finish(mut self) -> io::Result<()> {
         match self.kind {
             Kind::Rows(printer) => printer.finish(&mut self.out),
+            Kind::Code(rows) => explain::code(&mut self.out, &rows),
             Kind::Plan(rows) => explain::plan(&mut self.out, rows),
-            Kind::None | Kind::Code(_) => Ok(()),
+            Kind::None => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::console::{Console, Page};
 use super::{Next, Shell};
 use crate::command::Context;
+use crate::command::reader::Reader;
 use crate::engine::Engine;
 use crate::host::Alone;
 use crate::settings::Settings;
@@ -13,7 +14,7 @@ fn context(settings: Settings) -> Context {
         settings,
         host: &Alone,
         outlet: None,
-        person: false,
+        reader: Reader::Person,
     }
 }
 
@@ -179,6 +180,17 @@ fn a_plan_is_drawn_before_its_statement() {
         "QUERY PLAN\n`--SCAN t\nQUERY PLAN\n`--SCAN t\n"
     );
     assert!(ran("EXPLAIN SELECT 1;").starts_with("addr  opcode         p1"));
+    let code = ran("CREATE TABLE t(a);\nEXPLAIN SELECT a FROM t;");
+    let operations = code.lines().filter_map(|line| line.get(6..));
+    let looped: Vec<&str> = operations
+        .skip_while(|line| !line.starts_with("Rewind"))
+        .skip(1)
+        .take_while(|line| !line.starts_with("Next"))
+        .collect();
+    assert!(looped.len() > 1, "{code}");
+    for line in looped {
+        assert!(line.starts_with("  ") && !line.starts_with("   "), "{code}");
+    }
 }
 
 #[test]

@@ -40,8 +40,11 @@ impl Database {
         let text = format!("{sql}\0");
         let mut start = 0;
         let mut number = 0;
+        // The statements that have returned rows.
+        let mut returned = Vec::new();
         while text::blank(&sql[start..]) < sql.len() - start {
             number += 1;
+            let rows = output.rows.take();
             let length = self
                 .member(
                     &text[start..],
@@ -52,6 +55,11 @@ impl Database {
                     tracked.as_mut(),
                 )
                 .map_err(|failure| unchanged(failure, number, sql, start))?;
+            if output.rows.is_some() {
+                returned.push(number);
+            } else {
+                output.rows = rows;
+            }
             start = (start + length).min(sql.len());
         }
         if number == 0 {
@@ -69,6 +77,7 @@ impl Database {
             ..failure
         })?;
         output.extra.insert("statements".into(), number.into());
+        output.notes.extend(unshown(&returned));
         Ok(output)
     }
 
@@ -133,6 +142,25 @@ impl Database {
 }
 
 /// The failure of a whole batch for that of one of its statements.
+/// Says which statements returned rows that are not shown; the last one's are.
+fn unshown(returned: &[usize]) -> Option<String> {
+    let (last, others) = returned.split_last()?;
+    let named: Vec<String> = others.iter().take(10).map(usize::to_string).collect();
+    let which = match others.len() {
+        0 => return None,
+        1 => format!("Statement {} returned", named[0]),
+        2..=10 => format!("Statements {} returned", named.join(", ")),
+        many => format!(
+            "Statements {} and {} more returned",
+            named.join(", "),
+            many - 10
+        ),
+    };
+    Some(format!(
+        "{which} rows as well; shown are those of statement {last}. Run alone what is to be seen."
+    ))
+}
+
 fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
     let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
     Failure {

@@ -257,6 +257,11 @@ impl Database {
             settings: &self.settings,
             title: &self.title,
             sql,
+            writes: self
+                .link
+                .as_ref()
+                .is_some_and(|link| link.access == Access::Write && !link.query_only),
+            elapsed: self.pulse.elapsed(),
             start,
             verdict: &verdict,
             denial: denial.as_ref(),
@@ -285,21 +290,31 @@ impl Database {
         if self.file.is_none() || !self.layers.readonly_open {
             access = Access::Write;
         }
-        loop {
-            self.open(access)?;
+        let guarded = want == Access::Read && self.layers.query_only;
+        // What has to be put right first, which means writing.
+        let mut wrong: Option<rusqlite::Error> = None;
+        let failure = loop {
+            if let Err(failure) = self.open(access) {
+                break match &wrong {
+                    Some(wrong) if failure.status == Status::Readonly => self.failure(wrong, "", 0),
+                    _ => failure,
+                };
+            }
             match self.probe() {
-                Ok(()) => break,
-                // Another program died in a transaction, or left a write-ahead log; putting that right means writing.
-                Err(error) if needs_writing(&error) && self.may_upgrade() => access = Access::Write,
+                Ok(()) => return self.set_query_only(guarded),
+                // Another program died in a transaction, or left a write-ahead log.
+                Err(error) if wrong.is_none() && needs_writing(&error) && self.may_upgrade() => {
+                    access = Access::Write;
+                    wrong = Some(error);
+                }
                 Err(error) => {
-                    let failure = self.failure(&error, "", 0);
-                    self.gate.enter(Mode::Nothing);
-                    return Err(failure);
+                    let wrong = wrong.filter(|_| cannot_write(&error));
+                    break self.failure(wrong.as_ref().unwrap_or(&error), "", 0);
                 }
             }
-        }
-        let guarded = want == Access::Read && self.layers.query_only;
-        self.set_query_only(guarded)
+        };
+        self.gate.enter(Mode::Nothing);
+        Err(failure)
     }
 
     fn may_upgrade(&self) -> bool {
@@ -352,14 +367,7 @@ impl Database {
         }
         // SQLite falls back to reading a file that may not be written.
         if access == Access::Write && connection.is_readonly("main").unwrap_or(false) {
-            return Err(Failure::new(
-                Status::Readonly,
-                format!(
-                    "{} cannot be written: the file or its folder does not allow it.",
-                    self.title
-                ),
-            )
-            .hint("Only reading is possible; use sqlarium_query."));
+            return Err(failure::unwritable(&self.title));
         }
         self.link = Some(Link {
             connection,
@@ -450,6 +458,14 @@ impl Database {
         self.layers = layers;
         self.link = None;
     }
+}
+
+/// Whether this is how the operating system refuses a write that SQLite tried.
+fn cannot_write(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| {
+        error.extended_code & 0xff == ffi::SQLITE_READONLY
+            || error.extended_code == ffi::SQLITE_IOERR_DELETE
+    })
 }
 
 /// Whether reading fails because something has to be written first.

@@ -181,12 +181,13 @@ impl Database {
         // SQLite keeps the count of the statement before, unless this one changed rows.
         // A virtual table is made with rows of its own, which are nobody's data.
         let defines = ["CREATE", "DROP", "ALTER"];
-        let counts = !defines.contains(&text::first_word(sql).to_uppercase().as_str());
-        let changed = if counts && connection.total_changes() > before {
+        let defines = defines.contains(&text::first_word(sql).to_uppercase().as_str());
+        let changed = if !defines && connection.total_changes() > before {
             connection.changes()
         } else {
             0
         };
+        output.defined |= defines;
         output.changes = Some(output.changes.unwrap_or_default() + changed);
         if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
             output.last_insert_rowid = Some(connection.last_insert_rowid());
