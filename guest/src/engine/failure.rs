@@ -1,7 +1,5 @@
 //! What SQLite refuses, as a status and a sentence to act on.
 
-use std::time::Duration;
-
 use rusqlite::ffi::{self, ErrorCode};
 
 use super::authorizer::{Denial, Mode, Rule};
@@ -23,8 +21,8 @@ pub struct Circumstances<'a> {
     pub sql: &'a str,
     /// Whether the connection writes, as far as it is up to us.
     pub writes: bool,
-    /// How long the call has been running.
-    pub elapsed: Duration,
+    /// Whether a lock was waited for.
+    pub waited: bool,
     /// Where in `sql` the statement starts, in bytes.
     pub start: usize,
     /// Why the pulse stopped, if it did.
@@ -343,10 +341,10 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
         .hint("Try again when that process has finished its transaction, or has been ended.");
     }
     // Some locks SQLite does not wait for.
-    let waited = if about.elapsed.as_millis() < u128::from(ms) {
-        String::new()
-    } else {
+    let waited = if about.waited {
         format!("; waited {waited} for it (--busy-timeout)")
+    } else {
+        String::new()
     };
     Failure::new(
         Status::Busy,

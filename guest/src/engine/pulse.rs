@@ -33,6 +33,7 @@ struct State {
     ceiling: Option<Work>,
     exhausted: bool,
     muted: bool,
+    waited: bool,
     command: &'static str,
 }
 
@@ -57,6 +58,7 @@ impl Pulse {
                 ceiling: None,
                 exhausted: false,
                 muted: false,
+                waited: false,
                 command: "",
             }),
         }
@@ -99,12 +101,13 @@ impl Pulse {
         state.ceiling = None;
         state.exhausted = false;
         state.muted = false;
+        state.waited = false;
         verdict
     }
 
-    /// How long the call has been running.
-    pub fn elapsed(&self) -> Duration {
-        self.state().began.elapsed()
+    /// Whether a lock was waited for.
+    pub fn has_waited(&self) -> bool {
+        self.state().waited
     }
 
     /// Called from SQLite's progress handler: whether to stop.
@@ -142,8 +145,10 @@ impl Pulse {
             return false;
         }
         *waited_ms += step;
+        self.state().waited = true;
         let go_on = self.ask(step);
-        self.tell(self.elapsed());
+        let elapsed = self.state().began.elapsed();
+        self.tell(elapsed);
         go_on
     }
 

@@ -17,7 +17,7 @@ use super::{Sandbox, State};
 use crate::budgets::Budgets;
 use crate::storage::Storage;
 
-/// Fuel for what a request takes before its last words are left, on top of `--fuel`: to make
+/// Fuel on top of `--fuel` for what a server does before a call's last words are left: to make
 /// the instance and to understand the line.
 const LEAD: u64 = 100_000_000;
 
@@ -156,8 +156,7 @@ impl Vessel {
         line: &[u8],
         look: impl FnMut(&Overhearing<'_>, Duration),
     ) -> Outcome<Option<String>> {
-        let fuel = self.budgets.fuel.saturating_add(LEAD);
-        self.run_on(fuel, look, async |live, settings, kept| {
+        self.run_on(self.led(), look, async |live, settings, kept| {
             let session = live.session(settings, kept).await?;
             let server = live.bindings.sqlarium_sandbox_server();
             server
@@ -169,7 +168,8 @@ impl Vessel {
 
     /// The reply to a line that was too long to hand over.
     pub fn overlong(&mut self) -> Outcome<String> {
-        self.run(
+        self.run_on(
+            self.led(),
             |_, _| {},
             async |live, settings, kept| {
                 let session = live.session(settings, kept).await?;
@@ -185,7 +185,8 @@ impl Vessel {
     /// Whether the settings can be served; if not, the guest's sentence. What is odd about those
     /// that can be, otherwise.
     pub fn check(&mut self) -> Outcome<Result<Vec<String>, String>> {
-        self.run(
+        self.run_on(
+            self.led(),
             |_, _| {},
             async |live, settings, _| {
                 let server = live.bindings.sqlarium_sandbox_server();
@@ -219,6 +220,11 @@ impl Vessel {
         call: impl AsyncFnOnce(&mut Live, &Settings, &str) -> wasmtime::Result<T>,
     ) -> Outcome<T> {
         self.run_on(self.budgets.fuel, look, call)
+    }
+
+    /// The fuel of what ends before its meter starts, or starts it.
+    fn led(&self) -> u64 {
+        self.budgets.fuel.saturating_add(LEAD)
     }
 
     fn run_on<T>(

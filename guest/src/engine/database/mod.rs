@@ -261,7 +261,7 @@ impl Database {
                 .link
                 .as_ref()
                 .is_some_and(|link| link.access == Access::Write && !link.query_only),
-            elapsed: self.pulse.elapsed(),
+            waited: self.pulse.has_waited(),
             start,
             verdict: &verdict,
             denial: denial.as_ref(),
