@@ -162,8 +162,8 @@ impl Files {
                 ),
             )
             .hint(
-                "Give a relative path, such as \"data/july.csv\": no \"..\", no link, device or pipe, \
-                 no -journal, -wal or -shm.",
+                "Give a relative path, such as \"data/july.csv\": no \".\" or \"..\", no symbolic or hard link, \
+                 device or pipe, no -journal, -wal or -shm.",
             ),
             ErrorCode::NotFound => match verb {
                 Verb::Read => Failure::new(Status::NotFound, format!("There is no file {name}."))

@@ -87,6 +87,12 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             "The database cannot be replaced: --readonly refuses every write.",
         ));
     }
+    if arguments.db() == Some(file) {
+        return Err(Failure::new(
+            Status::Syntax,
+            format!("{file} is the database itself; give the file of another one."),
+        ));
+    }
     let busy_ms = context.settings.limits.busy_ms;
     let mut source = readable(context, file)?;
     let what = format!("restore {file}");
@@ -95,6 +101,12 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
     let pages = source.look(|from| {
         let connection = from.connection()?;
         let theirs = header(connection).map_err(|error| from.failure(&error, ""))?;
+        if theirs.pages == 0 {
+            return Err(Failure::new(
+                Status::Corrupt,
+                format!("{file} is empty, and holds no database."),
+            ));
+        }
         let ours = database.inspect(header)?;
         if ours.journal == "wal" && ours.page_size != theirs.page_size {
             return Err(Failure::new(
@@ -123,12 +135,14 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
 
 /// What has to agree between two databases.
 struct Header {
+    pages: u32,
     page_size: u32,
     journal: String,
 }
 
 fn header(connection: &Connection) -> rusqlite::Result<Header> {
     Ok(Header {
+        pages: connection.query_row("PRAGMA main.page_count", [], |row| row.get(0))?,
         page_size: connection.query_row("PRAGMA main.page_size", [], |row| row.get(0))?,
         journal: connection.query_row("PRAGMA main.journal_mode", [], |row| {
             super::catalogue::text(row, 0)

@@ -34,6 +34,9 @@ pub const COMMAND: Command = Command {
     run: describe,
 };
 
+/// What SELECT * leaves out.
+const HIDDEN: &str = "hidden";
+
 /// Rows that `describe_table` shows.
 const SAMPLE: u32 = 3;
 
@@ -66,8 +69,10 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
     let mut output = Output::default();
     match columns {
         Ok(columns) => {
+            // What SELECT * has, as the sample rows below.
             let list = columns
                 .into_iter()
+                .filter(|column| column.kind != HIDDEN)
                 .map(|column| vec![Value::Text(column.name), Value::Text(column.declared)])
                 .collect();
             let mut list = rows(&[("column", "TEXT"), ("type", "TEXT")], list, u32::MAX);
@@ -207,7 +212,7 @@ fn columns(
                 // <https://www.sqlite.org/pragma.html#pragma_table_xinfo>
                 kind: match row.get::<_, i64>("hidden")? {
                     0 => "",
-                    1 => "hidden",
+                    1 => HIDDEN,
                     2 => "generated virtual",
                     3 => "generated stored",
                     _ => "special",

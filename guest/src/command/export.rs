@@ -34,7 +34,7 @@ pub const COMMAND: Command = Command {
         option("format", Shape::Choice(&FORMATS), ""),
         OUT,
         OVERWRITE,
-        option("no_header", Shape::Flag, "Leave column names out."),
+        option("no_header", Shape::Flag, "For csv, tabs, html."),
     ],
     database: true,
     effect: Effect::Writes {
@@ -90,7 +90,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             }
             count += 1;
         }
-        if count == 0 && !cut {
+        if count == 0 {
             empty(&format, &columns, &mut sink).map_err(failed)?;
         } else {
             printer.finish(&mut sink).map_err(failed)?;
@@ -100,17 +100,17 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let mut output = Output::default();
     let whole = sink.finish(&files, &mut output)? && !cut;
     output.extra.insert("rows_written".into(), rows.into());
+    let unit = if rows == 1 { "row" } else { "rows" };
     if !whole {
         output.extra.insert("more".into(), true.into());
         output.notes.push(format!(
-            "There is more than fits into {limit} characters (--text). Give out to write all rows into a file \
-             below the root, or sql with LIMIT and OFFSET."
+            "{rows} {unit} shown; there is more than fits into {limit} characters (--text). Give out to write \
+             all rows into a file below the root, or sql with LIMIT and OFFSET."
         ));
     } else if arguments
         .text(OUT.name)
         .is_some_and(|out| out != crate::files::STREAM)
     {
-        let unit = if rows == 1 { "row" } else { "rows" };
         output.notes.push(format!("{rows} {unit} written."));
     }
     Ok(output)
@@ -144,6 +144,7 @@ fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
     });
     let mut format = Format::named(name).unwrap_or_default();
     format.headers = matches!(name, "csv" | "tabs" | "html") && !arguments.flag("no_header");
+    format.whole = true;
     if let Some(table) = table {
         format.table = table.to_owned();
     }

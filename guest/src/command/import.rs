@@ -120,16 +120,22 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     Ok(output)
 }
 
+/// The format that a file's name tells of.
 fn ending(file: &str) -> &'static str {
-    match file.rsplit_once('.') {
-        Some((_, ending))
-            if ["tsv", "tab"]
-                .iter()
-                .any(|tsv| ending.eq_ignore_ascii_case(tsv)) =>
-        {
-            "tsv"
-        }
+    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending.to_ascii_lowercase().as_str() {
+        "tsv" | "tab" => "tsv",
+        "ascii" => "ascii",
         _ => "csv",
+    }
+}
+
+/// What a person calls the file.
+fn shown(file: &str) -> &str {
+    if file == STREAM {
+        "standard input"
+    } else {
+        file
     }
 }
 
@@ -258,7 +264,7 @@ impl Job<'_> {
             Status::Syntax,
             format!(
                 "{unit} {line} of {}: {what}. Nothing was imported.",
-                self.file
+                shown(self.file)
             ),
         )
     }
@@ -266,7 +272,7 @@ impl Job<'_> {
     fn nothing(&self) -> Failure {
         Failure::new(
             Status::Syntax,
-            format!("{} holds no records to import.", self.file),
+            format!("{} holds no records to import.", shown(self.file)),
         )
     }
 

@@ -62,6 +62,19 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             "query is empty: give the words to search for.",
         ));
     }
+    if !query.contains(char::is_alphanumeric) {
+        return Err(Failure::new(
+            Status::Syntax,
+            "query holds no letter and no digit, and nothing else is in a full-text index.",
+        )
+        .hint("Search for other characters by SQL, with LIKE or instr()."));
+    }
+    if query.contains('\0') {
+        return Err(Failure::new(
+            Status::Syntax,
+            "query holds a NUL, behind which FTS5 would read nothing.",
+        ));
+    }
     let table = arguments.text("table");
     let matches = arguments
         .integer("k")
@@ -182,16 +195,23 @@ impl Search<'_> {
         database: &mut Database,
         query: &str,
     ) -> Result<(Output, String), Failure> {
-        let failure = match self.once(database, query) {
-            Ok(output) => return Ok((output, query.to_owned())),
-            Err(failure) => failure,
+        // With a star in front it would be one of FTS5's own commands.
+        let special = query.trim_start().starts_with('*');
+        let failure = if special {
+            Failure::new(Status::Syntax, "a star ends a word")
+        } else {
+            match self.once(database, query) {
+                Ok(output) => return Ok((output, query.to_owned())),
+                Err(failure) => failure,
+            }
         };
-        if !is_grammar(&failure) {
+        if !special && !is_grammar(&failure) {
             return Err(failure);
         }
-        let words = in_quotes(query);
-        match self.once(database, &words) {
-            Ok(mut output) => {
+        // An index without places of words (detail) takes no phrases, not even of two words that
+        // a hyphen joins.
+        for words in [in_quotes(query), one_by_one(query)] {
+            if let Ok(mut output) = self.once(database, &words) {
                 let why = failure.message.trim_end_matches('.');
                 output.notes.insert(
                     0,
@@ -200,10 +220,10 @@ impl Search<'_> {
                          instead: {words}"
                     ),
                 );
-                Ok((output, words))
+                return Ok((output, words));
             }
-            Err(_) => Err(failure),
         }
+        Err(failure)
     }
 
     /// Searches for the query, and shows what can be shown of the matches.
@@ -217,15 +237,25 @@ impl Search<'_> {
             return Ok(output);
         }
         let failure = match self.ask(database, query, self.form) {
-            Err(failure) if failure.status == Status::Corrupt => failure,
+            Err(failure) if failure.status == Status::Corrupt || is_unexplained(&failure) => {
+                failure
+            }
             other => return other,
         };
         let Content::Table(table) = &self.index.content else {
             return Err(failure);
         };
         // The index knows of a row that the table no longer has: the matches are still there.
+        let cause = failure.clone();
         let mut output = self.ask(database, query, Form::Bare).map_err(|_| failure)?;
         let name = &self.index.name;
+        if is_unexplained(&cause) {
+            output.notes.push(format!(
+                "{name} takes its text from {table}, which cannot be read, so there are only \
+                 rowids and scores."
+            ));
+            return Ok(output);
+        }
         let quoted = quote(name);
         output.notes.push(format!(
             "{name} is out of step with {table}, so there are only rowids and scores; bring it up to \
@@ -261,6 +291,11 @@ impl Search<'_> {
     }
 }
 
+/// What FTS5 says when the table that keeps its text is not there.
+fn is_unexplained(failure: &Failure) -> bool {
+    failure.message.starts_with("SQL logic error")
+}
+
 /// Whether FTS5 could not read the query.
 fn is_grammar(failure: &Failure) -> bool {
     let message = failure.message.to_ascii_lowercase();
@@ -272,6 +307,13 @@ fn is_grammar(failure: &Failure) -> bool {
     ]
     .iter()
     .any(|start| message.starts_with(start))
+}
+
+/// The words of a query, each by itself.
+fn one_by_one(query: &str) -> String {
+    let words = query.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(quote).collect();
+    words.join(" ")
 }
 
 /// The words and phrases of a query, each as a string of FTS5, in which no character has a meaning.
@@ -304,6 +346,7 @@ fn in_quotes(query: &str) -> String {
             }
         }
         operator = None;
+        let word = word.trim_start_matches('*');
         let stem = word.trim_end_matches('*');
         quoted.push_str(&quote(stem.trim_start_matches('"')));
         if stem.len() < word.len() {

@@ -170,6 +170,16 @@ impl Budget {
         self.state().adjust(id, |account| account.removed = true);
     }
 
+    /// Notes that a file of `size` bytes, which nobody has open, made room for another.
+    pub fn replaced(&self, id: FileId, size: u64) {
+        let mut state = self.state();
+        if state.accounts.contains_key(&id) {
+            state.adjust(id, |account| account.removed = true);
+        } else {
+            state.used = state.used.saturating_sub(size.max(FILE_BYTES));
+        }
+    }
+
     /// Before a write that ends at `end`: pays for the growth, or fails with
     /// [`ErrorCode::Full`]. `size` measures the file; it is asked only when
     /// the write goes beyond what is known.
@@ -254,6 +264,21 @@ mod tests {
         budget.removed(ID);
         assert_eq!(budget.used(), 9000);
         budget.closed(ID);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_is_replaced_makes_room() {
+        let budget = Budget::new(20_000);
+        for _ in 0..5 {
+            budget.take(9_000).unwrap();
+            budget.replaced(ID, 9_000);
+        }
+        assert_eq!(budget.used(), 0);
+        budget.opened(ID, 0, true);
+        budget.grow(ID, 5_000, || Ok(0)).unwrap();
+        budget.closed(ID);
+        budget.replaced(ID, 5_000);
         assert_eq!(budget.used(), 0);
     }
 

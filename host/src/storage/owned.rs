@@ -48,6 +48,11 @@ impl Owned {
         &self.file
     }
 
+    /// The budget that pays for it.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Notes that the file outlives its handle.
     pub fn keep(&mut self) {
         self.kept = true;

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, FileType};
 
 use super::names::{FilePlace, PATH_BYTES, Root};
 use super::{ErrorCode, Result};
@@ -78,9 +79,24 @@ impl OpenRoot {
         Ok((directory.into_std_file(), parent, base))
     }
 
+    /// Refuses a file that has other names: they may be outside, and whoever put this one
+    /// here may not have been let in there.
+    fn check_links(directory: &fs::File, base: &OsStr) -> Result<()> {
+        match rustix::fs::statat(directory, base, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat)
+                if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    && stat.st_nlink > 1 =>
+            {
+                Err(ErrorCode::Denied)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The place of the file `name`, a relative path.
     pub fn place(&self, name: &str) -> Result<FilePlace> {
         let (directory, parent, base) = self.enter(name)?;
+        Self::check_links(&directory, base)?;
         Ok(FilePlace {
             directory,
             parent: self.path.join(parent),
@@ -92,6 +108,7 @@ impl OpenRoot {
     /// The path for this process of the database `name`, a relative path.
     pub fn locate(&self, name: &str) -> Result<PathBuf> {
         let (directory, parent, base) = self.enter(name)?;
+        Self::check_links(&directory, base)?;
         let path = self.reach(directory, parent)?.join(base);
         if path.as_os_str().as_bytes().len() > PATH_BYTES {
             return Err(ErrorCode::Denied);

@@ -15,7 +15,7 @@ use rusqlite::ffi;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::budget::{Budget, FILE_BYTES};
+use super::budget::{Budget, FILE_BYTES, FileId};
 use super::guard::Guard;
 use super::names::FilePlace;
 use super::native::NativeFile;
@@ -105,7 +105,20 @@ impl Staged {
             );
         }
         let name = self.name.as_deref().unwrap_or_default();
-        rustix::fs::renameat(directory, name, directory, &self.place.base).map_err(code)
+        rustix::fs::renameat(directory, name, directory, &self.place.base).map_err(code)?;
+        self.file.budget().replaced(
+            FileId {
+                #[allow(
+                    clippy::unnecessary_cast,
+                    reason = "the types differ from system to system"
+                )]
+                device: there.st_dev as u64,
+                inode: there.st_ino,
+                index: false,
+            },
+            u64::try_from(there.st_size).unwrap_or_default(),
+        );
+        Ok(())
     }
 
     /// Refuses a name at which SQLite would find another file's journal or log.

@@ -48,6 +48,37 @@ fn no_rows_are_still_a_file_that_a_program_reads() {
 }
 
 #[test]
+fn nothing_is_left_out_behind_a_nul() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let sql = "SELECT 'a' || char(0) || 'b' AS t";
+    for (format, expected) in [
+        ("json", "[{\"t\":\"a\\u0000b\"}]\n"),
+        ("csv", "t\n\"a\0b\"\n"),
+        ("tabs", "t\na\0b\n"),
+        ("line", "    t = a\0b\n"),
+        ("markdown", "|  t  |\n|-----|\n| a␀b |\n"),
+    ] {
+        let object = json_of(
+            &mut context,
+            "export",
+            json!({"sql": sql, "format": format}),
+        );
+        assert_eq!(object["text"], expected, "{format}");
+    }
+}
+
+#[test]
+fn a_first_row_that_does_not_fit_leaves_an_empty_list() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let arguments = json!({"sql": "SELECT hex(zeroblob(40000))", "format": "json"});
+    let object = json_of(&mut context, "export", arguments);
+    assert_eq!(object["text"], "[]\n");
+    assert_eq!(object["more"], true);
+}
+
+#[test]
 fn what_does_not_fit_is_cut_at_a_row_and_said() {
     let file = File::new(
         "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 50000)

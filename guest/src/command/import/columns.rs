@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 /// What all fields of a column can be stored as without losing anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// There were none that hold anything.
     #[default]
@@ -11,8 +11,14 @@ pub enum Kind {
     /// Whole numbers of 64 bits, written as SQLite would write them.
     Integer,
     /// Those, and decimals of no more than 15 digits.
-    Real,
-    /// Anything else: with zeros or a plus in front, an exponent, too many digits.
+    Real {
+        /// How many digits all of them have after the point; none if they differ.
+        decimals: Option<usize>,
+        /// Whether some end in a zero, which a number does not keep.
+        padded: bool,
+    },
+    /// Anything else: with zeros or a plus in front, an exponent, too many digits, zeros at
+    /// the end of some.
     Text,
 }
 
@@ -28,23 +34,51 @@ impl Kind {
         let plain = numeric(whole) && (whole == "0" || !whole.starts_with('0'));
         match fraction {
             None if plain && field != "-0" && field.parse::<i64>().is_ok() => Self::Integer,
-            Some(fraction) if plain && numeric(fraction) && whole.len() + fraction.len() <= 15 => {
-                Self::Real
+            Some(fraction)
+                if plain
+                    && numeric(fraction)
+                    && whole.len() + fraction.len() <= 15
+                    && !(field.starts_with('-') && field.parse() == Ok(0.0)) =>
+            {
+                Self::Real {
+                    decimals: Some(fraction.len()),
+                    padded: fraction.ends_with('0'),
+                }
             }
             _ => Self::Text,
         }
     }
 
-    /// What has to hold both.
+    /// What has to hold both. Amounts of money are numbers, but in a column of 1.1, 1.10 and
+    /// 2.0, which are no amounts, a number would make one of two.
     pub fn join(self, other: Self) -> Self {
-        self.max(other)
+        match (self, other) {
+            (Self::Text, _) | (_, Self::Text) => Self::Text,
+            (
+                Self::Real { decimals, padded },
+                Self::Real {
+                    decimals: others,
+                    padded: too,
+                },
+            ) => {
+                let (decimals, padded) = (decimals.filter(|_| decimals == others), padded || too);
+                if decimals.is_none() && padded {
+                    Self::Text
+                } else {
+                    Self::Real { decimals, padded }
+                }
+            }
+            (real @ Self::Real { .. }, _) | (_, real @ Self::Real { .. }) => real,
+            (Self::Integer, _) | (_, Self::Integer) => Self::Integer,
+            (Self::Nothing, Self::Nothing) => Self::Nothing,
+        }
     }
 
     /// The declared type.
     pub fn declared(self) -> &'static str {
         match self {
             Self::Integer => "INTEGER",
-            Self::Real => "REAL",
+            Self::Real { .. } => "REAL",
             Self::Nothing | Self::Text => "TEXT",
         }
     }

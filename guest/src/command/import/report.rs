@@ -2,10 +2,9 @@
 
 use serde_json::json;
 
-use super::Plan;
 use super::records::Record;
+use super::{Plan, shown};
 use crate::command::output::Output;
-use crate::files::STREAM;
 
 /// How many lines are named of those that were padded.
 const NAMED: usize = 5;
@@ -64,11 +63,7 @@ impl Report {
     /// Tells it, of `file` and `table`.
     pub fn tell(self, file: &str, table: &str, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
-        let file = if file == STREAM {
-            "standard input"
-        } else {
-            file
-        };
+        let file = shown(file);
         output.text = Some(format!("{} {unit} from {file} into {table}.\n", self.rows));
         if let Some(columns) = &self.made {
             output

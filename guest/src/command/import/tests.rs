@@ -127,34 +127,46 @@ fn lines_are_counted_within_quotes_too() {
 #[test]
 fn only_what_loses_nothing_is_a_number() {
     for (field, kind) in [
-        ("0", Kind::Integer),
-        ("-12", Kind::Integer),
-        ("9223372036854775807", Kind::Integer),
-        ("1.50", Kind::Real),
-        ("-0.5", Kind::Real),
-        ("123456789012.345", Kind::Real),
-        ("007", Kind::Text),
-        ("9223372036854775808", Kind::Text),
-        ("12345678901234567890123", Kind::Text),
-        ("1234567890123.456", Kind::Text),
-        ("+1", Kind::Text),
-        ("1e5", Kind::Text),
-        ("-0", Kind::Text),
-        (".5", Kind::Text),
-        ("5.", Kind::Text),
-        ("00.5", Kind::Text),
-        (" 1", Kind::Text),
-        ("1,5", Kind::Text),
-        ("", Kind::Text),
-        ("-", Kind::Text),
-        ("٣", Kind::Text),
-        ("0x10", Kind::Text),
-        ("NaN", Kind::Text),
+        ("0", "INTEGER"),
+        ("-12", "INTEGER"),
+        ("9223372036854775807", "INTEGER"),
+        ("1.50", "REAL"),
+        ("-0.5", "REAL"),
+        ("123456789012.345", "REAL"),
+        ("007", "TEXT"),
+        ("9223372036854775808", "TEXT"),
+        ("12345678901234567890123", "TEXT"),
+        ("1234567890123.456", "TEXT"),
+        ("+1", "TEXT"),
+        ("1e5", "TEXT"),
+        ("-0", "TEXT"),
+        ("-0.0", "TEXT"),
+        (".5", "TEXT"),
+        ("5.", "TEXT"),
+        ("00.5", "TEXT"),
+        (" 1", "TEXT"),
+        ("1,5", "TEXT"),
+        ("", "TEXT"),
+        ("-", "TEXT"),
+        ("٣", "TEXT"),
+        ("0x10", "TEXT"),
+        ("NaN", "TEXT"),
     ] {
-        assert_eq!(Kind::of(field), kind, "{field}");
+        assert_eq!(Kind::of(field).declared(), kind, "{field}");
     }
-    assert_eq!(Kind::Integer.join(Kind::Real), Kind::Real);
-    assert_eq!(Kind::Nothing.join(Kind::Nothing).declared(), "TEXT");
+    for (fields, kind) in [
+        (&[][..], "TEXT"),
+        (&["1", "2.5"], "REAL"),
+        (&["4.50", "12.00", "7"], "REAL"),
+        (&["0.1", "0.25"], "REAL"),
+        (&["1.1", "1.10"], "TEXT"),
+        (&["1.25", "2.0"], "TEXT"),
+        (&["1", "x"], "TEXT"),
+    ] {
+        let kinds = fields.iter().map(|field| Kind::of(field));
+        let joined = kinds.fold(Kind::Nothing, Kind::join);
+        assert_eq!(joined.declared(), kind, "{fields:?}");
+    }
 }
 
 #[test]

@@ -280,3 +280,41 @@ fn hostile_names_of_tables_and_columns_do_no_harm() {
         assert_eq!(object["rows"][0][2], "a **fox**", "{object}");
     }
 }
+
+#[test]
+fn what_fts5_would_take_for_its_own_language_is_searched_for_as_words() {
+    let mut context = made(DOCS);
+    for (query, used) in [
+        ("AND", "\"AND\""),
+        ("*sleeps", "\"sleeps\""),
+        ("\"fox", "\"fox\""),
+    ] {
+        let object = json_of(&mut context, "search", json!({ "query": query }));
+        assert_eq!(object["match"], used, "{query}");
+    }
+    for query in ["*", "\"", "!!!", "--", "{", "fox\0"] {
+        let (status, sentence) = failure(&mut context, "search", json!({ "query": query }));
+        assert_eq!(status, Status::Syntax, "{query}: {sentence}");
+        assert!(sentence.starts_with("query "), "{sentence}");
+    }
+}
+
+#[test]
+fn an_index_that_takes_no_phrases_is_searched_word_by_word() {
+    let mut context = made(
+        "CREATE VIRTUAL TABLE f USING fts5(x, detail=none); INSERT INTO f VALUES ('foo bar'), ('foo');",
+    );
+    let object = json_of(&mut context, "search", json!({"query": "foo-bar"}));
+    assert_eq!(object["match"], "\"foo\" \"bar\"");
+    assert_eq!(rowids(&object), [1]);
+}
+
+#[test]
+fn an_index_whose_table_is_gone_still_tells_which_rows_match() {
+    let mut context = made(DOCS);
+    text(&mut context, "exec", json!({"sql": "DROP TABLE docs"}));
+    let object = json_of(&mut context, "search", json!({"query": "fox"}));
+    assert_eq!(rowids(&object), [1, 2]);
+    let notes = object["notes"].to_string();
+    assert!(notes.contains("docs, which cannot be read"), "{notes}");
+}

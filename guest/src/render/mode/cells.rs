@@ -12,7 +12,27 @@ pub fn upto_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end.unwrap_or(bytes.len())]
 }
 
-/// What SQLite's conversion to text shows of a value; `None` for NULL.
+/// All of a value as text; `None` for NULL.
+pub fn whole(value: &Value) -> Option<Cow<'_, [u8]>> {
+    Some(match value {
+        Value::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Value::BadText(bytes) | Value::Blob(bytes) => Cow::Borrowed(bytes),
+        other => return plain(other),
+    })
+}
+
+/// The text with a symbol for each NUL, at which a cell would end.
+pub fn visible_nul(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    if text.contains(&0) {
+        let symbol = "\u{2400}".as_bytes();
+        let parts: Vec<&[u8]> = text.split(|&byte| byte == 0).collect();
+        Cow::Owned(parts.join(symbol))
+    } else {
+        text
+    }
+}
+
+/// What the sqlite3 program shows of a value: its text up to a NUL; `None` for NULL.
 pub fn plain(value: &Value) -> Option<Cow<'_, [u8]>> {
     Some(match value {
         Value::Null => return None,

@@ -21,6 +21,7 @@ pub struct Grid {
     headers: bool,
     nullvalue: String,
     quote: bool,
+    whole: bool,
     word_wrap: bool,
     names: Line,
     columns: Vec<Column>,
@@ -74,6 +75,7 @@ impl Grid {
             headers: format.headers || format.mode != Mode::Column,
             nullvalue: format.nullvalue.clone(),
             quote: format.quote,
+            whole: format.whole,
             word_wrap: format.word_wrap,
             names,
             columns,
@@ -139,7 +141,12 @@ impl Grid {
                     cells::short_literal(value)
                 } else {
                     let null = || self.nullvalue.as_bytes().into();
-                    cells::plain(value).unwrap_or_else(null).into_owned()
+                    let text = if self.whole {
+                        cells::whole(value).map(cells::visible_nul)
+                    } else {
+                        cells::plain(value)
+                    };
+                    text.unwrap_or_else(null).into_owned()
                 }
             })
             .collect();

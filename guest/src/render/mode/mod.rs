@@ -127,6 +127,9 @@ pub struct Format {
     pub word_wrap: bool,
     /// Whether an aligned mode shows SQL literals.
     pub quote: bool,
+    /// Whether text that holds a NUL is shown to its end, unlike in the sqlite3 program.
+    #[serde(default)]
+    pub whole: bool,
 }
 
 impl Default for Format {
@@ -142,6 +145,7 @@ impl Default for Format {
             wrap: WRAP,
             word_wrap: false,
             quote: false,
+            whole: false,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::cells::upto_nul;
 use super::number;
 use crate::engine::keyword;
 use crate::engine::value::Value;
@@ -171,7 +170,6 @@ pub fn tcl(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
 
 /// A field of CSV, quoted where RFC 4180 asks for it and where the sqlite3 program plays safe.
 pub fn csv(out: &mut dyn Write, text: &[u8], separator: &[u8]) -> io::Result<()> {
-    let text = upto_nul(text);
     let careful = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | 0x7f..);
     let apart = !separator.is_empty() && text.windows(separator.len()).any(|w| w == separator);
     if !(text.is_empty() || text.iter().any(careful) || apart) {

@@ -1,5 +1,6 @@
 //! The modes that print a row as soon as it is there.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::quoted::{self, Breaks, identifier, literal};
@@ -11,6 +12,8 @@ use crate::engine::value::Value;
 pub struct Stream {
     format: Format,
     columns: Vec<String>,
+    /// What is shown of a value that is no NULL.
+    text: fn(&Value) -> Option<Cow<'_, [u8]>>,
     /// What every row of `insert` starts with, or how wide the names of `line` are.
     prefix: String,
     width: usize,
@@ -32,6 +35,11 @@ impl Stream {
         Self {
             format: format.clone(),
             columns: columns.to_vec(),
+            text: if format.whole {
+                cells::whole
+            } else {
+                cells::plain
+            },
             prefix,
             width: columns.iter().map(String::len).max().unwrap_or(0).max(5),
             begun: false,
@@ -47,17 +55,17 @@ impl Stream {
         let null = self.format.nullvalue.as_bytes();
         match self.format.mode {
             Mode::List | Mode::Ascii => self.separated(out, values, |out, value| {
-                out.write_all(cells::plain(value).as_deref().unwrap_or(null))
+                out.write_all((self.text)(value).as_deref().unwrap_or(null))
             }),
             Mode::Csv => {
                 let separator = self.format.column_separator.as_bytes();
-                self.separated(out, values, |out, value| match cells::plain(value) {
+                self.separated(out, values, |out, value| match (self.text)(value) {
                     Some(text) => quoted::csv(out, &text, separator),
                     None => out.write_all(null),
                 })
             }
             Mode::Tcl => self.separated(out, values, |out, value| {
-                quoted::tcl(out, cells::plain(value).as_deref().unwrap_or(null))
+                quoted::tcl(out, (self.text)(value).as_deref().unwrap_or(null))
             }),
             Mode::Quote => self.separated(out, values, |out, value| {
                 out.write_all(&literal(value, Breaks::Kept))
@@ -80,7 +88,7 @@ impl Stream {
                     }
                     quoted::json(out, name.as_bytes())?;
                     out.write_all(b":")?;
-                    json(out, value)?;
+                    json(out, value, self.text)?;
                 }
                 out.write_all(b"}")
             }
@@ -92,7 +100,7 @@ impl Stream {
                 for (name, value) in self.columns.iter().zip(values) {
                     let padding = self.width - name.len();
                     write!(out, "{:padding$}{name} = ", "")?;
-                    out.write_all(cells::plain(value).as_deref().unwrap_or(null))?;
+                    out.write_all((self.text)(value).as_deref().unwrap_or(null))?;
                     out.write_all(end)?;
                 }
                 Ok(())
@@ -101,7 +109,7 @@ impl Stream {
                 out.write_all(b"<TR>")?;
                 for value in values {
                     out.write_all(b"<TD>")?;
-                    quoted::html(out, cells::plain(value).as_deref().unwrap_or(null))?;
+                    quoted::html(out, (self.text)(value).as_deref().unwrap_or(null))?;
                     out.write_all(b"</TD>\n")?;
                 }
                 out.write_all(b"</TR>\n")
@@ -163,13 +171,18 @@ impl Stream {
     }
 }
 
-fn json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+fn json(
+    out: &mut dyn Write,
+    value: &Value,
+    text: fn(&Value) -> Option<Cow<'_, [u8]>>,
+) -> io::Result<()> {
     match value {
-        Value::Null => out.write_all(b"null"),
         Value::Integer(number) => write!(out, "{number}"),
         Value::Real(number) => out.write_all(number::readable(*number).as_bytes()),
-        Value::Text(text) => quoted::json(out, cells::upto_nul(text.as_bytes())),
-        Value::BadText(bytes) => quoted::json(out, cells::upto_nul(bytes)),
         Value::Blob(bytes) => quoted::json(out, bytes),
+        value => match text(value) {
+            Some(text) => quoted::json(out, &text),
+            None => out.write_all(b"null"),
+        },
     }
 }

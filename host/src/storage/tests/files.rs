@@ -139,8 +139,11 @@ fn a_database_is_no_plain_file_whatever_it_is_called() {
     drop(connection);
     fs::hard_link(at("shop.db"), at("twin")).unwrap();
     let storage = with_root(folder.path(), false, MIB);
-    assert!(plain(&storage, "twin").is_ok(), "nobody has it open");
+    assert!(plain(&storage, "shop.db").is_err(), "it has another name");
+    fs::remove_file(at("twin")).unwrap();
+    assert!(plain(&storage, "shop.db").is_ok(), "nobody has it open");
     let open = storage.open("shop.db", Role::MainDatabase, WRITE).unwrap();
+    fs::hard_link(at("shop.db"), at("twin")).unwrap();
     for name in ["shop.db", "twin"] {
         assert_eq!(
             plain(&storage, name).map(drop),
