@@ -30,6 +30,7 @@ fn no_name_leads_out_of_the_root() {
     let made = Command::new("mkfifo").arg(inside("pipe.csv")).status();
     assert!(made.is_ok_and(|status| status.success()), "a pipe");
     fs::hard_link(&database, inside("hard.csv")).expect("a hard link");
+    fs::hard_link(around.path("secret.csv"), inside("twin.csv")).expect("a hard link");
 
     let root = inside("");
     let mut server = Server::ready(["--db", text(&database), "--root", text(&root)]);
@@ -44,6 +45,7 @@ fn no_name_leads_out_of_the_root() {
         "absolute.csv",
         "up/secret.csv",
         "near.csv",
+        "twin.csv",
         "folder",
         "folder/",
         "plain.csv/",
