@@ -1,6 +1,6 @@
 //! `dump`: the database, or parts of it, as the SQL that makes it again.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::Context;
 use super::arguments::{Arguments, Shape, option, positional};
@@ -196,7 +196,8 @@ impl<'a> Dump<'a> {
     fn virtual_table(&mut self, object: &Object) -> Result<(), Failure> {
         let text = |text: &str| {
             let mut out = Vec::new();
-            literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
+            // Memory takes it all.
+            let _ = literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
             String::from_utf8_lossy(&out).into_owned()
         };
         let name = text(&object.name);
@@ -225,22 +226,24 @@ impl<'a> Dump<'a> {
         };
         let start = format!("INSERT INTO {}{columns} VALUES(", quote(&object.name));
         let width = stored.columns.len();
-        let mut line = Vec::new();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
-            line.clear();
-            line.extend_from_slice(start.as_bytes());
+            if self.full {
+                break;
+            }
+            self.put(start.as_bytes())?;
             for index in 0..width {
                 if index > 0 {
-                    line.push(b',');
+                    self.put(b",")?;
                 }
                 let value = row
                     .get_ref(index)
                     .map_err(|error| work.failure(&error, &select))?;
-                literal(&mut line, value);
+                // At once: a value can be as large as memory allows.
+                let written = literal(&mut self.sink, value);
+                written.map_err(|error| self.files.failure(&error))?;
             }
-            line.extend_from_slice(b");\n");
-            self.statement(&line)?;
+            self.statement(b");\n")?;
             if self.full {
                 break;
             }
@@ -261,10 +264,14 @@ impl<'a> Dump<'a> {
         if self.full {
             return Ok(());
         }
-        let written: io::Result<()> = self.sink.write_all(sql);
-        written.map_err(|error| self.files.failure(&error))?;
+        self.put(sql)?;
         self.full = !self.sink.row();
         Ok(())
+    }
+
+    fn put(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        let written = self.sink.write_all(sql);
+        written.map_err(|error| self.files.failure(&error))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results as a model or a person reads them: text, or JSON.
 
 pub mod cell;
+pub mod hex;
 pub mod json;
 pub mod layout;
 pub mod mode;

@@ -1,49 +1,43 @@
 //! Values as literals that every SQLite reads back to the bit.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use rusqlite::types::ValueRef;
 
-/// Appends a value as an SQL literal.
-pub fn literal(out: &mut Vec<u8>, value: ValueRef<'_>) {
+use crate::render::hex;
+
+/// Writes a value as an SQL literal.
+pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
     match value {
-        ValueRef::Null => out.extend_from_slice(b"NULL"),
-        ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        ValueRef::Real(number) => out.extend_from_slice(real(number).as_bytes()),
+        ValueRef::Null => out.write_all(b"NULL"),
+        ValueRef::Integer(number) => write!(out, "{number}"),
+        ValueRef::Real(number) => out.write_all(real(number).as_bytes()),
         ValueRef::Text(bytes) => text(out, bytes),
         ValueRef::Blob(bytes) => {
-            out.extend_from_slice(b"X'");
-            hex(out, bytes);
-            out.push(b'\'');
+            out.write_all(b"X'")?;
+            hex::write(out, bytes, hex::UPPER)?;
+            out.write_all(b"'")
         }
     }
 }
 
 /// Text in quotes; as bytes if a program that reads lines would change it: the sqlite3 program
 /// ends it at a NUL and drops a carriage return before a line break.
-fn text(out: &mut Vec<u8>, bytes: &[u8]) {
+fn text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     if std::str::from_utf8(bytes).is_err() || bytes.iter().any(|byte| matches!(byte, 0 | b'\r')) {
-        out.extend_from_slice(b"CAST(X'");
-        hex(out, bytes);
-        out.extend_from_slice(b"' AS TEXT)");
-        return;
+        out.write_all(b"CAST(X'")?;
+        hex::write(out, bytes, hex::UPPER)?;
+        return out.write_all(b"' AS TEXT)");
     }
-    out.push(b'\'');
+    out.write_all(b"'")?;
     for part in bytes.split_inclusive(|&byte| byte == b'\'') {
-        out.extend_from_slice(part);
+        out.write_all(part)?;
         if part.ends_with(b"'") {
-            out.push(b'\'');
+            out.write_all(b"'")?;
         }
     }
-    out.push(b'\'');
-}
-
-fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
-    }
+    out.write_all(b"'")
 }
 
 /// The reals whose decimal form is read back by every version of SQLite as what they were.

@@ -56,7 +56,7 @@ fn a_real_is_short_where_that_is_exact() {
 fn text_is_as_it_stands_unless_a_reader_of_lines_would_change_it() {
     let shown = |value: ValueRef<'_>| {
         let mut out = Vec::new();
-        literal(&mut out, value);
+        literal(&mut out, value).unwrap();
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(ValueRef::Text(b"it's\n'")), "'it''s\n'''");

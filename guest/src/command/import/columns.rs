@@ -32,17 +32,25 @@ impl Kind {
         };
         let numeric = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let plain = numeric(whole) && (whole == "0" || !whole.starts_with('0'));
+        let figures = |fraction: &str| {
+            let zeros = fraction.len() - fraction.trim_start_matches('0').len();
+            match whole {
+                "0" => fraction.len() - zeros,
+                whole => whole.len() + fraction.len(),
+            }
+        };
         match fraction {
             None if plain && field != "-0" && field.parse::<i64>().is_ok() => Self::Integer,
             Some(fraction)
                 if plain
                     && numeric(fraction)
-                    && whole.len() + fraction.len() <= 15
+                    && figures(fraction) <= 15
                     && !(field.starts_with('-') && field.parse() == Ok(0.0)) =>
             {
                 Self::Real {
                     decimals: Some(fraction.len()),
-                    padded: fraction.ends_with('0'),
+                    // A single one is how a whole number is written as a real.
+                    padded: fraction.len() > 1 && fraction.ends_with('0'),
                 }
             }
             _ => Self::Text,

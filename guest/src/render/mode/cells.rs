@@ -60,7 +60,7 @@ pub fn short_literal(value: &Value) -> Vec<u8> {
             quoted.push(b'\'');
             quoted
         }
-        Value::Blob(bytes) => format!("x'{}'", hex(bytes)).into_bytes(),
+        Value::Blob(bytes) => [b"x'", &hex(bytes)[..], b"'"].concat(),
     }
 }
 

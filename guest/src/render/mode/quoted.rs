@@ -1,11 +1,11 @@
 //! Values and names as SQL, JSON, HTML and Tcl write them.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::number;
 use crate::engine::keyword;
 use crate::engine::value::Value;
+use crate::render::hex;
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
 pub fn identifier(name: &str) -> String {
@@ -39,8 +39,18 @@ pub fn literal(value: &Value, breaks: Breaks) -> Vec<u8> {
         Value::Real(number) => number::readable(*number).into_bytes(),
         Value::Text(text) => quoted_text(text.as_bytes(), breaks),
         Value::BadText(bytes) => quoted_text(bytes, breaks),
-        Value::Blob(bytes) => format!("X'{}'", hex(bytes)).into_bytes(),
+        Value::Blob(bytes) => in_hex("X'", bytes, "'"),
     }
+}
+
+/// The digits of the bytes between two pieces of SQL.
+fn in_hex(before: &str, bytes: &[u8], after: &str) -> Vec<u8> {
+    let mut sql = Vec::with_capacity(before.len() + 2 * bytes.len() + after.len());
+    sql.extend_from_slice(before.as_bytes());
+    // Memory takes it all.
+    let _ = hex::write(&mut sql, bytes, hex::LOWER);
+    sql.extend_from_slice(after.as_bytes());
+    sql
 }
 
 /// A value as SQLite's `quote()` shows it, for a list.
@@ -51,18 +61,14 @@ pub fn literal_text(value: &Value) -> String {
     }
 }
 
-pub fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+/// The bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> Vec<u8> {
+    in_hex("", bytes, "")
 }
 
 fn quoted_text(text: &[u8], breaks: Breaks) -> Vec<u8> {
     if text.contains(&0) {
-        return format!("CAST(x'{}' AS TEXT)", hex(text)).into_bytes();
+        return in_hex("CAST(x'", text, "' AS TEXT)");
     }
     let newline = breaks == Breaks::Replaced && text.contains(&b'\n');
     let carriage = breaks == Breaks::Replaced && text.contains(&b'\r');

@@ -188,6 +188,10 @@ fn ours(case: &Case) -> Vec<u8> {
     out
 }
 
+fn digits(bytes: &[u8]) -> String {
+    String::from_utf8(hex(bytes)).unwrap()
+}
+
 /// What the sqlite3 program prints; `None` where there is none, or one of another version.
 fn theirs(case: &Case) -> Option<Vec<u8>> {
     let expression = |value: &Value| match value {
@@ -202,9 +206,9 @@ fn theirs(case: &Case) -> Option<Vec<u8>> {
             ".0e",
             usize::from(!format!("{number:e}").contains('.')),
         ),
-        Value::Text(text) => format!("CAST(x'{}' AS TEXT)", hex(text.as_bytes())),
-        Value::BadText(bytes) => format!("CAST(x'{}' AS TEXT)", hex(bytes)),
-        Value::Blob(bytes) => format!("x'{}'", hex(bytes)),
+        Value::Text(text) => format!("CAST(x'{}' AS TEXT)", digits(text.as_bytes())),
+        Value::BadText(bytes) => format!("CAST(x'{}' AS TEXT)", digits(bytes)),
+        Value::Blob(bytes) => format!("x'{}'", digits(bytes)),
     };
     let names: Vec<String> = case
         .columns
