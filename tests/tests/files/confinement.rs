@@ -130,6 +130,7 @@ fn no_name_leads_out_of_the_root() {
             "pipe.csv",
             "plain.csv",
             "shop.db",
+            "twin.csv",
             "up"
         ]
     );
