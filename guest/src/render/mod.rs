@@ -4,6 +4,7 @@ pub mod cell;
 pub mod json;
 pub mod layout;
 pub mod mode;
+pub mod pad;
 pub mod text;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::command::output::{Output, Rows};
 use crate::engine::plan;
 use crate::engine::value::Value;
+use crate::render::pad::blanks;
 
 /// The columns of EXPLAIN and how wide they are at least.
 const COLUMNS: [(&str, usize); 8] = [
@@ -35,7 +36,7 @@ pub fn code(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
             .map(|(index, (value, (_, width)))| {
                 let indent = if index == 1 { 2 * depth } else { 0 };
                 let width = if index == last { 0 } else { width };
-                format!("{:indent$}{:<width$}", "", text(value))
+                format!("{}{:<width$}", blanks(indent), text(value))
             })
             .collect();
         writeln!(out, "{}", cells.join("  "))?;

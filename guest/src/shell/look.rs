@@ -9,6 +9,7 @@ use super::{Refusal, Scene, Shell};
 use crate::command::catalogue::{quote, text};
 use crate::command::sql;
 use crate::render::mode::identifier;
+use crate::render::pad::left;
 
 /// `.databases`.
 pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
@@ -86,7 +87,7 @@ fn names(
             .iter()
             .skip(first)
             .step_by(lines)
-            .map(|name| format!("{name:<longest$}"))
+            .map(|name| left(name, longest).to_string())
             .collect();
         writeln!(out, "{}", cells.join("  "))?;
     }

@@ -9,6 +9,7 @@ use super::{Refusal, Scene, Shell, expert, explain};
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
 use crate::engine::value::Value;
 use crate::render::mode::Printer;
+use crate::render::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
 pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
@@ -147,9 +148,9 @@ fn pointed(sql: &str, offset: usize) -> String {
         .collect();
     let place = offset.saturating_sub(start);
     if place < 25 {
-        format!("\n  {shown}\n  {:place$}^--- error here", "")
+        format!("\n  {shown}\n  {}^--- error here", blanks(place))
     } else {
-        format!("\n  {shown}\n  {:1$}error here ---^", "", place - 14)
+        format!("\n  {shown}\n  {}error here ---^", blanks(place - 14))
     }
 }
 

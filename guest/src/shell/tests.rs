@@ -265,3 +265,38 @@ fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
     assert_eq!(complete(".mode m"), (6, vec!["markdown".to_owned()]));
     assert_eq!(complete("SELECT "), (0, vec![]));
 }
+
+#[test]
+fn no_width_is_too_wide() {
+    let name = "n".repeat(70_000);
+    let text = ran(&format!(
+        ".mode line\nSELECT 1 AS {name}, 2 AS b;\n.mode column --wrap 0\nSELECT '{name}' AS a, 2;\n\
+         CREATE TABLE {name}(a);\nCREATE TABLE b(a);\n.tables\n\
+         .parameter set ${name} 1\n.parameter set $b 2\n.parameter list"
+    ));
+    let ends: Vec<&str> = text
+        .lines()
+        .map(|line| &line[line.len().saturating_sub(7)..])
+        .collect();
+    assert!(ends.contains(&"  b = 2"), "{ends:?}");
+    assert!(text.contains(&format!("\n{name}  2\n")));
+    for widths in ["100000", "-100000"] {
+        let text = ran(&format!(".width {widths}\n.mode box\nSELECT 1;\n"));
+        assert!(text.lines().all(|line| line.chars().count() == 100_004));
+    }
+    // A line of two gigabytes, most of which nobody sees.
+    let (_, code) = ran_with(
+        Settings::default(),
+        ".width -2147483648\n.mode box\nSELECT 1;",
+    );
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn an_error_far_behind_in_an_explained_statement_is_told() {
+    let text = ran(&format!(
+        ".eqp on\nSELECT 1 + {} absent;",
+        " ".repeat(70_000)
+    ));
+    assert!(text.contains("no such column: absent"), "{text}");
+}
