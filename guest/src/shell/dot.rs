@@ -26,7 +26,11 @@ pub struct Dot {
 impl Dot {
     /// How to call it, as a refusal.
     pub fn usage(&self) -> Refusal {
-        Refusal::Said(format!("Usage: .{} {}", self.name, self.takes))
+        Refusal::Said(format!("Usage: {}", self.call()))
+    }
+
+    fn call(&self) -> String {
+        format!(".{} {}", self.name, self.takes).trim_end().into()
     }
 }
 
@@ -414,11 +418,7 @@ fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<()
     let Some(pattern) = words.first() else {
         for dot in DOTS {
             let first = dot.help.lines().next().unwrap_or_default();
-            writeln!(
-                out,
-                "{:<24} {first}",
-                format!(".{} {}", dot.name, dot.takes)
-            )?;
+            writeln!(out, "{:<24} {first}", dot.call())?;
         }
         return Ok(());
     };
@@ -439,11 +439,7 @@ fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<()
     for dot in found {
         let mut lines = dot.help.lines();
         let first = lines.next().unwrap_or_default();
-        writeln!(
-            out,
-            "{:<24} {first}",
-            format!(".{} {}", dot.name, dot.takes)
-        )?;
+        writeln!(out, "{:<24} {first}", dot.call())?;
         for line in lines {
             writeln!(out, "   {line}")?;
         }

@@ -300,3 +300,27 @@ fn an_error_far_behind_in_an_explained_statement_is_told() {
     ));
     assert!(text.contains("no such column: absent"), "{text}");
 }
+
+#[test]
+fn what_ends_a_statement_ends_nothing_where_there_is_none() {
+    assert_eq!(ran("go\n/\nSELECT 1;\ngo\n  GO\nSELECT 2;"), "1\n2\n");
+}
+
+#[test]
+fn to_exit_with_0_is_to_exit_like_the_end_of_the_lines() {
+    let end = |script: &str| ran_with(Settings::default(), script).1;
+    assert_eq!(end("SELECT 1;\n.exit 0"), 0);
+    for last in [".exit 0", ".exit", ".quit", ""] {
+        assert_eq!(end(&format!("SELEC;\n{last}")), 1);
+    }
+    assert_eq!(end("SELEC;\n.exit 3"), 3);
+}
+
+#[test]
+fn usage_ends_with_its_last_word() {
+    assert_eq!(ran(".show x"), "Usage: .show\n");
+    assert_eq!(
+        ran(".schema a b"),
+        "Usage: .schema ?--indent? ?--nosys? ?LIKE-PATTERN?\n"
+    );
+}
