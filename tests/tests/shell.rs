@@ -316,6 +316,14 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     let answer = server.call("run", json!({ "input": "SELECT 1;", "output": "json" }));
     assert_eq!(answer.object["text"], "1\n");
     assert_eq!(answer.object["errors"], 0);
+    assert_eq!(answer.object["ok"], true);
+    let input = ".bail on\nSELEC;\nSELECT 1;";
+    let bailed = server.call("run", json!({ "input": input, "output": "json" }));
+    assert_eq!(bailed.object["ok"], false);
+    assert_eq!(
+        bailed.object["notes"][0],
+        "1 error; by .bail on, what follows was not run."
+    );
     // The same for a person: results as sqlite3 prints them, errors apart, and the exit code.
     let mut person = sqlarium();
     let person = finish(person.arg("run").arg(&path).arg(input));
@@ -350,7 +358,7 @@ fn a_person_sends_the_lines_of_run_through_a_pipe() {
 }
 
 #[test]
-fn each_call_of_run_is_a_fresh_shell_and_leaves_no_transaction() {
+fn what_dot_commands_set_ends_with_a_call_of_run_and_so_does_a_transaction() {
     let mut server = Server::ready([""; 0]);
     server.call("run", json!({ "input": ".mode json\nCREATE TABLE t(a);" }));
     let answer = server.call(
