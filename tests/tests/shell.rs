@@ -265,7 +265,7 @@ fn a_database_is_dumped_imported_into_backed_up_and_restored() {
         "item,part\r\n1,bulb\r\n1,\"a \"\"b\"\"\"\r\n",
     )
     .expect("a file");
-    let script = ".backup before.db\n.import more.csv parts\nSELECT * FROM parts;\n.export parts out.json\n\
+    let script = ".backup before.db\n.import --csv more.csv parts\nSELECT * FROM parts;\n.export parts out.json\n\
                   .output all.sql\n.dump\n.output\nBEGIN;\nDELETE FROM parts;\n.dump parts\nROLLBACK;\n\
                   SELECT count(*) FROM parts;\n.restore before.db\nSELECT count(*) FROM parts;\n.backup before.db\n";
     let mut command = sqlarium();

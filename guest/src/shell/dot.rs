@@ -84,9 +84,14 @@ pub static DOTS: &[Dot] = &[
     dot(
         "dump",
         1,
-        "?--data-only? ?OBJECTS?",
-        "Render database content as SQL",
-        commands::dump,
+        "?OPTIONS? ?OBJECTS?",
+        "Render database content as SQL\n\
+         OBJECTS            LIKE patterns for the names of what to render\n\
+         --data-only        Output only INSERT statements\n\
+         --newlines         Allow unescaped newline characters in output, as is always done\n\
+         --nosys            Omit system tables (ex: \"sqlite_stat1\")\n\
+         --preserve-rowids  Include ROWID values in the output",
+        commands::dump_sql,
     ),
     dot(
         "echo",
@@ -153,7 +158,7 @@ pub static DOTS: &[Dot] = &[
         2,
         "?OPTIONS? FILE TABLE",
         "Import data from FILE into TABLE\n\
-         --csv --tsv --ascii  Format; default: by the mode or the file's ending\n\
+         --csv --tsv --ascii  Format; default: by the separators in force\n\
          --skip N             Skip the first N records\n\
          --no-header          The first record is data\n\
          -v                   Say what was done",

@@ -1,9 +1,12 @@
 //! The shell, line by line.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::console::{Console, Page};
 use super::{Next, Shell};
 use crate::command::Context;
 use crate::command::reader::Reader;
+use crate::command::toolset::Toolset;
 use crate::engine::Engine;
 use crate::host::Alone;
 use crate::settings::Settings;
@@ -20,17 +23,20 @@ fn context(settings: Settings) -> Context {
 
 /// What a script prints, errors in between, and the exit code.
 fn ran_with(settings: Settings, script: &str) -> (String, u8) {
-    let mut context = context(settings);
+    said(&mut context(settings), script)
+}
+
+fn said(context: &mut Context, script: &str) -> (String, u8) {
     let mut page = Page::new(1 << 20);
     let mut shell = Shell::new(false, None);
     let mut code = None;
     for line in script.lines() {
-        if let Next::Quit(quit) = shell.feed(line, &mut context, &mut page) {
+        if let Next::Quit(quit) = shell.feed(line, context, &mut page) {
             code = Some(quit);
             break;
         }
     }
-    let code = code.unwrap_or_else(|| shell.finish(&mut context, &mut page));
+    let code = code.unwrap_or_else(|| shell.finish(context, &mut page));
     (page.finish().0, code)
 }
 
@@ -323,4 +329,84 @@ fn usage_ends_with_its_last_word() {
         ran(".schema a b"),
         "Usage: .schema ?--indent? ?--nosys? ?LIKE-PATTERN?\n"
     );
+}
+
+#[test]
+fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
+    let schema = "CREATE TABLE a(x);\nCREATE TABLE b(id INTEGER PRIMARY KEY AUTOINCREMENT);\n\
+                  CREATE TABLE c(x);\nINSERT INTO a VALUES (5);\nINSERT INTO b VALUES (7);\n";
+    // A person's dump goes straight to the host.
+    let dump = |line: &str| {
+        let mut context = context(Settings::default());
+        context.reader = Reader::Client(Toolset::parse("all").unwrap());
+        said(&mut context, &format!("{schema}{line}")).0
+    };
+    let some = dump(".dump a b");
+    assert!(some.contains("TABLE a(") && some.contains("TABLE b(") && !some.contains("TABLE c("));
+    assert!(
+        dump(".dump --preserve-rowids a").contains("INSERT INTO \"a\"(rowid,\"x\") VALUES(1,5);")
+    );
+    assert!(dump(".dump --newlines").contains("sqlite_sequence"));
+    assert!(!dump(".dump --nosys").contains("sqlite_sequence"));
+    assert_eq!(
+        dump(".dump --data-only -nosys b"),
+        "INSERT INTO \"b\" VALUES(7);\n"
+    );
+    assert!(dump(".dump d e").contains("No object's name matches \"d\" or \"e\"."));
+    assert!(dump(".dump --bogus").starts_with("Usage: .dump"));
+}
+
+/// A file below the current folder, gone in the end.
+struct Scratch(String);
+
+impl Scratch {
+    fn new(text: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sqlarium-shell-{}-{number}.txt", std::process::id());
+        std::fs::write(&name, text).unwrap();
+        Self(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn import_splits_at_the_separators_in_force_or_at_those_of_an_option() {
+    let file = Scratch::new("a;b|c,\"d\"\n1;2|3,\"4/5\"\n");
+    let columns = |before: &str, option: &str| {
+        let text = ran(&format!(
+            "{before}\n.import {option} {} t\n.mode list\nSELECT name FROM pragma_table_info('t');",
+            file.0
+        ));
+        match text.strip_prefix("The table was made") {
+            Some(rest) => rest.split_once(".\n").unwrap().1.to_owned(),
+            None => text,
+        }
+    };
+    assert_eq!(columns("", ""), "a;b\nc,\"d\"\n");
+    assert_eq!(columns(".separator ;", ""), "a\nb|c,\"d\"\n");
+    for (before, option) in [(".mode csv", ""), ("", "--csv"), (".mode quote", "-csv")] {
+        assert_eq!(columns(before, option), "a;b|c\nd\n");
+    }
+    assert_eq!(columns(".mode tabs", ""), "a;b|c,\"d\"\n");
+    assert_eq!(columns("", "--ascii"), "a;b|c,\"d\"\n1;2|3,\"4/5\"\n");
+    assert_eq!(
+        columns(".separator ;;", ""),
+        "Error: multi-character column separators not allowed for import\n"
+    );
+    assert_eq!(
+        columns(".separator ; \"\"", ""),
+        "Error: non-null row separator required for import\n"
+    );
+}
+
+#[test]
+fn quit_in_a_file_ends_that_file() {
+    let file = Scratch::new("SELECT 1;\n.quit\nSELECT 2;\n");
+    assert_eq!(ran(&format!(".read {}\nSELECT 3;", file.0)), "1\n3\n");
 }
