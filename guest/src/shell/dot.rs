@@ -174,8 +174,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "lint",
         3,
-        "fkey-indexes",
-        "Report foreign keys whose columns have no index",
+        "fkey-indexes ?OPTIONS?",
+        "Report foreign keys whose columns have no index\n\
+         -verbose        Name those that have one too\n\
+         -groupbyparent  Put together what refers to the same table",
         lint::run,
     ),
     dot(

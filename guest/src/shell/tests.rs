@@ -356,6 +356,26 @@ fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
     assert!(dump(".dump --bogus").starts_with("Usage: .dump"));
 }
 
+#[test]
+fn lint_names_what_has_an_index_too_and_puts_a_parent_s_keys_together() {
+    let schema = "CREATE TABLE p(p PRIMARY KEY);\nCREATE TABLE e(a INTEGER PRIMARY KEY);\n\
+                  CREATE TABLE c(q REFERENCES p, r REFERENCES p(p), s REFERENCES e);\n\
+                  CREATE INDEX cq ON c(q);\n";
+    let lint = |options: &str| ran(&format!("{schema}.lint fkey-indexes {options}"));
+    let (r, s) = (
+        "CREATE INDEX 'c_r' ON 'c'('r'); --> p(p)\n",
+        "CREATE INDEX 'c_s' ON 'c'('s'); --> e(a)\n",
+    );
+    let q = "/* no extra indexes required for c(q) -> p(p) */\n";
+    assert_eq!(lint(""), format!("{s}{r}"));
+    assert_eq!(lint("-verbose"), format!("{s}{r}{q}"));
+    assert_eq!(
+        lint("--verbose -group"),
+        format!("-- Parent table e\n    {s}-- Parent table p\n    {r}    {q}")
+    );
+    assert!(lint("-x").starts_with("Usage: .lint"));
+}
+
 /// A file below the current folder, gone in the end.
 struct Scratch(String);
 
