@@ -124,8 +124,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "expert",
         4,
-        "",
-        "Suggest indexes for the next statements instead of running them",
+        "?OPTIONS?",
+        "Suggest indexes for the next statements instead of running them\n\
+         --verbose   Show the indexes that were tried too\n\
+         --sample N  Taken, and passed over: ANALYZE says what is in the tables",
         expert::turn_on,
     ),
     dot(

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::expert::Expert;
 use crate::engine::value::Value;
 use crate::render::mode::Format;
 
@@ -40,7 +41,7 @@ pub struct State {
     pub explain: bool,
     /// Whether the next statements are not run, but looked at for indexes that would help.
     #[serde(skip)]
-    pub expert: bool,
+    pub expert: Option<Expert>,
     /// Values for parameters, by name.
     pub parameters: Vec<(String, Value)>,
 }
@@ -57,7 +58,7 @@ impl Default for State {
             stats: false,
             plan: Plan::Off,
             explain: true,
-            expert: false,
+            expert: None,
             parameters: Vec::new(),
         }
     }

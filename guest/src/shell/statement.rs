@@ -13,8 +13,8 @@ use crate::render::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
 pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    if std::mem::take(&mut shell.state.expert) {
-        return expert::advise(shell, sql, scene);
+    if let Some(expert) = shell.state.expert.take() {
+        return expert::advise(shell, sql, expert, scene);
     }
     let started = Instant::now();
     let fuel = scene.context.host.fuel();

@@ -376,6 +376,25 @@ fn lint_names_what_has_an_index_too_and_puts_a_parent_s_keys_together() {
     assert!(lint("-x").starts_with("Usage: .lint"));
 }
 
+#[test]
+fn expert_says_what_it_tried_if_asked() {
+    let text = ran(
+        "CREATE TABLE o(day, amount);\n.expert --verbose --sample 50\nSELECT * FROM o WHERE day = 1;",
+    );
+    assert_eq!(
+        text,
+        "-- Candidates -----------------------------\nCREATE INDEX o_idx_day ON o(day);\n\n\
+         -- Query 1 --------------------------------\nSELECT * FROM o WHERE day = 1;\n\n\
+         CREATE INDEX o_idx_day ON o(day);\n\nSEARCH o USING INDEX o_idx_day (day=?)\n\n"
+    );
+    assert_eq!(
+        ran(".expert --sample"),
+        "option requires an argument: -sample\n"
+    );
+    assert_eq!(ran(".expert --sample 101"), "value out of range: 101\n");
+    assert_eq!(ran(".expert x"), "unknown option: x\n");
+}
+
 /// A file below the current folder, gone in the end.
 struct Scratch(String);
 
