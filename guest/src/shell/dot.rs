@@ -103,8 +103,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "eqp",
         2,
-        "on|off|full",
-        "Show the plan of a statement before it runs",
+        "on|off|trigger|full",
+        "Show the plan of a statement before it runs\n\
+         trigger  Those of its triggers too\n\
+         full     And the byte code",
         settings::eqp,
     ),
     dot(

@@ -59,6 +59,7 @@ pub fn timer(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resu
 pub fn eqp(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     shell.state.plan = match given {
         [word] if word == "full" => Plan::Full,
+        [word] if word == "trigger" => Plan::Trigger,
         [word] if truth(word, scene)? => Plan::On,
         [_] => Plan::Off,
         _ => return Err(usage("eqp")),
@@ -243,6 +244,7 @@ pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     let eqp = match state.plan {
         Plan::Off => "off",
         Plan::On => "on",
+        Plan::Trigger => "trigger",
         Plan::Full => "full",
     };
     let lines = [

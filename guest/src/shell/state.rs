@@ -14,7 +14,9 @@ pub enum Plan {
     Off,
     /// The plan.
     On,
-    /// The plan and the byte code.
+    /// The plan, and those of the triggers that it would run.
+    Trigger,
+    /// All of these plans, and the byte code.
     Full,
 }
 

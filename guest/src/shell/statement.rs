@@ -48,7 +48,11 @@ fn run(shell: &mut Shell, sql: &str, rest: &str, scene: &mut Scene<'_>) -> Resul
             .get(..7)
             .is_some_and(|s| s.eq_ignore_ascii_case("explain"))
     {
-        foretell(shell, "EXPLAIN QUERY PLAN ", sql, scene)?;
+        let triggers = matches!(shell.state.plan, Plan::Trigger | Plan::Full);
+        shell.database(scene.context)?.explain_triggers(triggers);
+        let told = foretell(shell, "EXPLAIN QUERY PLAN ", sql, scene);
+        shell.database(scene.context)?.explain_triggers(false);
+        told?;
         if shell.state.plan == Plan::Full {
             foretell(shell, "EXPLAIN ", sql, scene)?;
         }
@@ -209,7 +213,7 @@ impl Print<'_> {
         match self.kind {
             Kind::Rows(printer) => printer.finish(&mut self.out),
             Kind::Code(rows) => explain::code(&mut self.out, &rows),
-            Kind::Plan(rows) => explain::plan(&mut self.out, rows),
+            Kind::Plan(rows) => explain::plan(&mut self.out, &rows),
             Kind::None => Ok(()),
         }
     }

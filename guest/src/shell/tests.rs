@@ -395,6 +395,18 @@ fn expert_says_what_it_tried_if_asked() {
     assert_eq!(ran(".expert x"), "unknown option: x\n");
 }
 
+#[test]
+fn the_plans_of_triggers_are_drawn_if_asked_for() {
+    let schema = "CREATE TABLE e(a);\nCREATE TABLE f(a);\n\
+                  CREATE TRIGGER tr AFTER INSERT ON e BEGIN INSERT INTO f SELECT a FROM e; END;\n";
+    let insert = "INSERT INTO e SELECT a FROM f;";
+    let plan = |eqp: &str| ran(&format!("{schema}.eqp {eqp}\n{insert}"));
+    let own = "QUERY PLAN\n`--SCAN f\n";
+    assert_eq!(plan("on"), own);
+    assert_eq!(plan("trigger"), format!("{own}TRIGGER tr\n`--SCAN e\n"));
+    assert!(plan("full").starts_with(&format!("{own}TRIGGER tr\n`--SCAN e\naddr ")));
+}
+
 /// A file below the current folder, gone in the end.
 struct Scratch(String);
 
