@@ -276,8 +276,8 @@ pub static DOTS: &[Dot] = &[
     dot(
         "stats",
         2,
-        "on|off",
-        "Show SQLite's counters after each statement",
+        "?on|off?",
+        "Show SQLite's counters after each statement, or now what it uses",
         settings::stats,
     ),
     dot(

@@ -407,6 +407,16 @@ fn the_plans_of_triggers_are_drawn_if_asked_for() {
     assert!(plan("full").starts_with(&format!("{own}TRIGGER tr\n`--SCAN e\naddr ")));
 }
 
+#[test]
+fn stats_alone_tells_what_sqlite_uses() {
+    let text = ran("CREATE TABLE t(a);\n.stats\nSELECT 1;");
+    assert!(text.starts_with("Memory Used:  "), "{text}");
+    assert!(
+        text.contains("\nPage cache hits:  ") && text.ends_with(" bytes\n1\n"),
+        "{text}"
+    );
+}
+
 /// A file below the current folder, gone in the end.
 struct Scratch(String);
 
