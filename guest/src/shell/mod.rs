@@ -6,8 +6,9 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do;
-//!   [`files`], [`commands`]: those that read and make files, and those that are commands of the table.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`pretty`], [`lint`],
+//!   [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are commands
+//!   of the table.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
 mod commands;
@@ -20,6 +21,7 @@ mod files;
 mod lint;
 mod look;
 mod parameter;
+mod pretty;
 mod redirect;
 mod settings;
 mod state;
@@ -180,7 +182,7 @@ impl Shell {
             // As in the sqlite3 program, to exit with 0 is to exit like the end of the lines.
             Err(Refusal::Quit(0)) => Next::Quit(self.code()),
             Err(Refusal::Quit(code)) => Next::Quit(code),
-            _ if self.state.bail && self.errors > 0 && !self.interactive => Next::Quit(1),
+            _ if self.bails() => Next::Quit(1),
             _ if self.pending.is_empty() => Next::Ready,
             _ => Next::More,
         }

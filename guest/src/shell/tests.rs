@@ -417,6 +417,19 @@ fn stats_alone_tells_what_sqlite_uses() {
     );
 }
 
+#[test]
+fn the_table_of_the_schema_has_a_schema() {
+    let text = ran(".schema sqlite_schema");
+    assert!(
+        text.starts_with("CREATE TABLE sqlite_schema (\n  type text,\n"),
+        "{text}"
+    );
+    assert_eq!(
+        ran("CREATE TABLE t ( a,  b );\n.schema --indent"),
+        "CREATE TABLE t(a, b);\n"
+    );
+}
+
 /// A file below the current folder, gone in the end.
 struct Scratch(String);
 
