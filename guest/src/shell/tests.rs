@@ -480,6 +480,15 @@ fn import_splits_at_the_separators_in_force_or_at_those_of_an_option() {
 }
 
 #[test]
+fn without_a_root_no_dot_command_finds_a_file_missing() {
+    for line in [".restore /no.db", ".import /no.csv t", ".read /no.sql"] {
+        let text = ran(line);
+        assert!(text.contains("this session may not name files"), "{text}");
+        assert!(text.contains("--root"), "{text}");
+    }
+}
+
+#[test]
 fn quit_in_a_file_ends_that_file() {
     let file = Scratch::new("SELECT 1;\n.quit\nSELECT 2;\n");
     assert_eq!(ran(&format!(".read {}\nSELECT 3;", file.0)), "1\n3\n");
