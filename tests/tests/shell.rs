@@ -33,7 +33,7 @@ fn shell(arguments: &[&str], script: &str) -> (String, String, Option<i32>) {
 }
 
 /// Scripts that the two shells have to agree on, each with what makes it hard.
-const SCRIPTS: [(&str, &str); 9] = [
+const SCRIPTS: [(&str, &str); 15] = [
     (
         "modes",
         ".mode csv\nSELECT * FROM items;\n.headers on\n.mode box\nSELECT * FROM items;\n.mode json\n\
@@ -77,6 +77,34 @@ const SCRIPTS: [(&str, &str); 9] = [
         "parameters and echo",
         ".parameter set $a 5\n.parameter set @b hello\n.parameter list\nSELECT $a, @b, :c;\n.parameter unset $a\n.parameter list\n\
          .echo on\nSELECT 2;\n.tables\n.echo off\n# nothing\n",
+    ),
+    (
+        "schemas laid out",
+        ".schema --indent\n.schema sqlite_schema\nCREATE TABLE  short ( a INT,b  TEXT );\nCREATE TABLE long(id INTEGER PRIMARY KEY,\n\
+         name TEXT NOT NULL CHECK(length(name) > 0), x, UNIQUE(name, x));\nCREATE VIEW v AS SELECT  1;\n\
+         CREATE INDEX i ON long(name, x, lower(name)) WHERE (name IS NOT NULL) AND (x > 3.14159265358);\n.schema --indent\n",
+    ),
+    (
+        "keys without an index",
+        "CREATE TABLE a(x REFERENCES items, y REFERENCES a(x));\nCREATE INDEX ax ON a(x);\n.lint fkey-indexes\n\
+         .lint fkey -v\n.lint fkey-indexes -groupbyparent\n.lint fkey-indexes -verbose -groupbyparent\n",
+    ),
+    (
+        "plans of triggers",
+        "CREATE TABLE e(a);\nCREATE TABLE f(a);\nCREATE TRIGGER t AFTER INSERT ON e BEGIN INSERT INTO f SELECT a FROM e; END;\n\
+         .eqp trigger\nINSERT INTO e SELECT a FROM f;\n.eqp on\nINSERT INTO e SELECT a FROM f;\n.tables items parts\n.show x\n",
+    ),
+    (
+        "widths without end",
+        ".mode column\n.width -3 5 70000\nSELECT 1, 2, 3;\n",
+    ),
+    (
+        "an end of nothing, and an end with 0",
+        "go\n/\nSELECT count(*) FROM items;\nGO\nSELECT bad;\n.exit 0\nSELECT 2;\n",
+    ),
+    (
+        "an end with another code",
+        "SELECT count(*) FROM items;\nSELECT bad;\n.exit 3\n",
     ),
     (
         "bail",
@@ -265,7 +293,7 @@ fn a_database_is_dumped_imported_into_backed_up_and_restored() {
         "item,part\r\n1,bulb\r\n1,\"a \"\"b\"\"\"\r\n",
     )
     .expect("a file");
-    let script = ".backup before.db\n.import more.csv parts\nSELECT * FROM parts;\n.export parts out.json\n\
+    let script = ".backup before.db\n.import --csv more.csv parts\nSELECT * FROM parts;\n.export parts out.json\n\
                   .output all.sql\n.dump\n.output\nBEGIN;\nDELETE FROM parts;\n.dump parts\nROLLBACK;\n\
                   SELECT count(*) FROM parts;\n.restore before.db\nSELECT count(*) FROM parts;\n.backup before.db\n";
     let mut command = sqlarium();
@@ -316,6 +344,14 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     let answer = server.call("run", json!({ "input": "SELECT 1;", "output": "json" }));
     assert_eq!(answer.object["text"], "1\n");
     assert_eq!(answer.object["errors"], 0);
+    assert_eq!(answer.object["ok"], true);
+    let input = ".bail on\nSELEC;\nSELECT 1;";
+    let bailed = server.call("run", json!({ "input": input, "output": "json" }));
+    assert_eq!(bailed.object["ok"], false);
+    assert_eq!(
+        bailed.object["notes"][0],
+        "1 error; by .bail on, what follows was not run."
+    );
     // The same for a person: results as sqlite3 prints them, errors apart, and the exit code.
     let mut person = sqlarium();
     let person = finish(person.arg("run").arg(&path).arg(input));
@@ -350,7 +386,7 @@ fn a_person_sends_the_lines_of_run_through_a_pipe() {
 }
 
 #[test]
-fn each_call_of_run_is_a_fresh_shell_and_leaves_no_transaction() {
+fn what_dot_commands_set_ends_with_a_call_of_run_and_so_does_a_transaction() {
     let mut server = Server::ready([""; 0]);
     server.call("run", json!({ "input": ".mode json\nCREATE TABLE t(a);" }));
     let answer = server.call(

@@ -160,6 +160,11 @@ pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
     let mut source = context.engine.source(file)?;
     match source.look(|_| Ok(())) {
         Ok(()) => Ok(source),
+        // That no file may be named is another matter than that this one is not there.
+        Err(failure) if !context.settings.root => Err(match context.engine.files().read(file) {
+            Err(refusal) if refusal.status == Status::Unsupported => refusal,
+            _ => failure,
+        }),
         Err(failure) if failure.status == Status::Readonly => Err(Failure::new(
             Status::InvalidState,
             format!(

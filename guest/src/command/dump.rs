@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use serde_json::Value;
+
 use super::Context;
 use super::arguments::{Arguments, Shape, option, positional};
 use super::catalogue::{Pattern, quote, relations};
@@ -11,6 +13,7 @@ use super::sink::{OUT, OVERWRITE, Sink};
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::database::work::Work;
+use crate::engine::text::listed;
 use crate::files::Files;
 use literal::literal;
 
@@ -44,17 +47,50 @@ pub const COMMAND: Command = Command {
     run,
 };
 
+/// What only a shell gives: patterns, in the place of one; to keep every rowid; to leave out SQLite's
+/// own tables.
+pub const PATTERNS: &str = "patterns";
+/// See [`PATTERNS`].
+pub const ROWIDS: &str = "rowids";
+/// See [`PATTERNS`].
+pub const NO_SYSTEM: &str = "no_system";
+
+/// What is to be written.
+struct Wish<'a> {
+    /// Names of objects; none: all.
+    patterns: Vec<&'a str>,
+    data_only: bool,
+    rowids: bool,
+    system: bool,
+}
+
+impl<'a> Wish<'a> {
+    fn of(arguments: &'a Arguments) -> Self {
+        let several = arguments.json(PATTERNS).and_then(Value::as_array);
+        let several = several.into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            patterns: arguments
+                .text("objects")
+                .into_iter()
+                .chain(several)
+                .collect(),
+            data_only: arguments.flag("data_only"),
+            rowids: arguments.flag(ROWIDS),
+            system: !arguments.flag(NO_SYSTEM),
+        }
+    }
+}
+
 /// Runs `dump`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let sink = Sink::open(context, arguments)?;
     let limit = context.settings.limits.text_chars;
     let files = context.engine.files();
-    let pattern = arguments.text("objects");
-    let data_only = arguments.flag("data_only");
+    let wish = Wish::of(arguments);
     let mut dump = context
         .engine
         .database(arguments.db())?
-        .look(|work| Dump::write(work, &files, sink, pattern, data_only))?;
+        .look(|work| Dump::write(work, &files, sink, &wish))?;
     let mut output = Output::default();
     let whole = dump.sink.finish(&files, &mut output)? && !dump.full;
     output.extra.insert("objects".into(), dump.objects.into());
@@ -87,8 +123,7 @@ impl<'a> Dump<'a> {
         work: Work<'a>,
         files: &'a Files,
         sink: Sink,
-        pattern: Option<&str>,
-        data_only: bool,
+        wish: &Wish<'_>,
     ) -> Result<Done, Failure> {
         let mut dump = Dump {
             work,
@@ -108,17 +143,18 @@ impl<'a> Dump<'a> {
             .filter(|relation| relation.schema == "main" && relation.kind == "shadow")
             .map(|relation| relation.name)
             .collect();
-        let wanted = choose(&all, &shadows, pattern);
-        if let Some(pattern) = pattern
-            && wanted.is_empty()
-        {
+        let mut wanted = choose(&all, &shadows, &wish.patterns);
+        wanted.retain(|object| wish.system || !object.name.starts_with("sqlite_"));
+        if !wish.patterns.is_empty() && wanted.is_empty() {
+            let patterns: Vec<String> = wish.patterns.iter().map(|p| format!("{p:?}")).collect();
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             return Err(Failure::new(
                 Status::NotFound,
-                format!("No object's name matches {pattern:?}."),
+                format!("No object's name matches {}.", listed(&patterns)),
             )
             .hint("sqlarium_tables lists what there is."));
         }
-        dump.all(&all, &wanted, data_only)?;
+        dump.all(&all, &wanted, wish)?;
         Ok(Done {
             sink: dump.sink,
             full: dump.full,
@@ -128,7 +164,8 @@ impl<'a> Dump<'a> {
         })
     }
 
-    fn all(&mut self, all: &[Object], wanted: &[&Object], data_only: bool) -> Result<(), Failure> {
+    fn all(&mut self, all: &[Object], wanted: &[&Object], wish: &Wish<'_>) -> Result<(), Failure> {
+        let data_only = wish.data_only;
         if !data_only {
             self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
         }
@@ -152,7 +189,7 @@ impl<'a> Dump<'a> {
             if !data_only {
                 self.define(object)?;
             }
-            self.table(object, needs_rowid(object, all))?;
+            self.table(object, wish.rowids || needs_rowid(object, all))?;
         }
         for object in wanted.iter().filter(|object| object.kind != "table") {
             if data_only || self.full {
@@ -284,15 +321,20 @@ struct Done {
     notes: Vec<String>,
 }
 
-/// The objects that a pattern asks for, by their own name or their table's; with a virtual
-/// table its shadow tables.
-fn choose<'o>(all: &'o [Object], shadows: &[String], pattern: Option<&str>) -> Vec<&'o Object> {
-    let Some(pattern) = pattern.map(Pattern::new) else {
+/// The objects that any of the patterns asks for, by their own name or their table's; with a
+/// virtual table its shadow tables. Without patterns, all.
+fn choose<'o>(all: &'o [Object], shadows: &[String], patterns: &[&str]) -> Vec<&'o Object> {
+    if patterns.is_empty() {
         return all.iter().collect();
-    };
+    }
+    let patterns: Vec<Pattern> = patterns
+        .iter()
+        .map(|pattern| Pattern::new(pattern))
+        .collect();
+    let matches = |name: &str| patterns.iter().any(|pattern| pattern.matches(name));
     let virtuals: Vec<&Object> = all
         .iter()
-        .filter(|object| object.is_virtual && pattern.matches(&object.name))
+        .filter(|object| object.is_virtual && matches(&object.name))
         .collect();
     let belongs = |object: &Object| {
         shadows.contains(&object.name)
@@ -304,9 +346,7 @@ fn choose<'o>(all: &'o [Object], shadows: &[String], pattern: Option<&str>) -> V
             })
     };
     all.iter()
-        .filter(|object| {
-            pattern.matches(&object.name) || pattern.matches(&object.table) || belongs(object)
-        })
+        .filter(|object| matches(&object.name) || matches(&object.table) || belongs(object))
         .collect()
 }
 

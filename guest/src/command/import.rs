@@ -58,6 +58,9 @@ pub const COMMAND: Command = Command {
     run,
 };
 
+/// What only a shell gives: the two bytes behind a field and behind a record, as text.
+pub const SEPARATORS: &str = "separators";
+
 /// SQLite's own limit, `SQLITE_MAX_COLUMN`.
 const MOST_COLUMNS: usize = 2000;
 
@@ -66,11 +69,15 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let file = arguments.required_text("file");
     let table = arguments.required_text("table");
     let format = arguments.text("format").unwrap_or_else(|| ending(file));
+    let mut dialect = Dialect::named(format);
+    if let Some(&[separator, end]) = arguments.text(SEPARATORS).map(str::as_bytes) {
+        (dialect.separator, dialect.end) = (separator, end);
+    }
     let files = context.engine.files();
     let job = Job {
         file,
         table,
-        dialect: Dialect::named(format),
+        dialect,
         skip: arguments.integer("skip").unwrap_or_default().unsigned_abs(),
         headed: !arguments.flag("no_header"),
         most: usize::try_from(context.settings.limits.memory_bytes / 8).unwrap_or(usize::MAX),

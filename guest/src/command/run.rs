@@ -18,8 +18,9 @@ pub const COMMAND: Command = Command {
     group: Group::Sql,
     summary: "Run lines of the shell: SQL and dot commands",
     description: "Run lines as the sqlite3 shell does: SQL statements, BEGIN and COMMIT too, and \
-                  dot commands (.mode json, .schema, .expert, .help). Each call is a fresh \
-                  shell; an error does not stop the next line; what is left open is rolled back.",
+                  dot commands (.mode json, .schema, .expert, .help). What these set ends with the \
+                  call; temporary tables and PRAGMAs stay. An error does not stop the next line; \
+                  what is left open is rolled back.",
     arguments: &[required("input", Shape::Text, "The lines.")],
     database: true,
     effect: WRITES,
@@ -68,9 +69,12 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if shell.errors() > 0 {
         let errors = shell.errors();
         let what = if errors == 1 { "error" } else { "errors" };
-        output
-            .notes
-            .push(format!("{errors} {what}; the other lines were run."));
+        let rest = if shell.bails() {
+            "by .bail on, what follows was not run"
+        } else {
+            "the other lines were run"
+        };
+        output.notes.push(format!("{errors} {what}; {rest}."));
     }
     output.extra.insert("errors".into(), shell.errors().into());
     Ok(output)

@@ -53,7 +53,7 @@ pub(super) fn json_of(context: &mut Context, name: &str, mut arguments: Value) -
     let answer = call(context, name, arguments);
     let object = answer.object.unwrap();
     assert_eq!(answer.text, object.to_string());
-    assert_eq!(object["ok"], answer.failure.is_none());
+    assert_eq!(object["ok"], answer.failure.is_none() && !answer.failed);
     assert_eq!(object["command"], name);
     object
 }
@@ -659,4 +659,20 @@ fn settings_that_cannot_be_served_are_refused_with_a_sentence() {
         ..Settings::default()
     };
     assert!(check(&tools).unwrap_err().contains("did you mean query?"));
+}
+
+#[test]
+fn lines_that_failed_are_not_ok_and_bail_is_said_to_leave_the_others() {
+    let mut context = context(Settings::default());
+    let mut run = |input| json_of(&mut context, "run", json!({ "input": input }));
+    let answer = run("SELEC;\nSELECT 1;");
+    assert_eq!(answer["ok"], false);
+    assert_eq!(answer["notes"][0], "1 error; the other lines were run.");
+    let answer = run(".bail on\nSELEC;\nSELECT 1;");
+    assert_eq!(answer["ok"], false);
+    assert_eq!(
+        answer["notes"][0],
+        "1 error; by .bail on, what follows was not run."
+    );
+    assert_eq!(run("SELECT 1;")["ok"], true);
 }

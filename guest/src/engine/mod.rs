@@ -18,6 +18,7 @@ pub mod connection;
 pub mod database;
 pub mod draft;
 pub mod failure;
+pub mod figures;
 mod functions;
 pub mod history;
 pub mod keyword;

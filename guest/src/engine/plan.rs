@@ -5,6 +5,9 @@ use serde_json::json;
 use super::value::Value;
 use crate::command::output::Output;
 
+/// What a plan is headed by.
+pub const TITLE: &str = "QUERY PLAN";
+
 /// One step of a plan.
 struct Step {
     id: i64,
@@ -32,9 +35,9 @@ pub fn draw(output: &mut Output) {
         })
         .collect();
     output.text = Some(if steps.is_empty() {
-        "QUERY PLAN\n(no steps: the statement reads no table)".into()
+        format!("{TITLE}\n(no steps: the statement reads no table)")
     } else {
-        let mut text = "QUERY PLAN".to_owned();
+        let mut text = TITLE.to_owned();
         branch(&steps, 0, "", &mut text);
         text
     });

@@ -388,7 +388,8 @@ mod batches {
         );
         let words = json(&host.bequests()[1].join("why"));
         assert_eq!(words[1]["result"]["content"][0]["text"], "{}");
-        assert_eq!(words[2]["result"]["content"][0]["text"], "interrupted: why");
+        let text = words[2]["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("interrupted: why "), "{text}");
     }
 
     #[test]

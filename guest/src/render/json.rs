@@ -50,7 +50,7 @@ pub fn object(command: &Command, output: &Output, meter: Meter) -> Json {
         .collect();
 
     let mut object = Map::new();
-    object.insert("ok".into(), true.into());
+    object.insert("ok".into(), (!output.failed).into());
     object.insert("command".into(), command.name.into());
     if let Some(rows) = &output.rows {
         // All of them: a reply that is too long is refused as a whole, never cut.

@@ -5,6 +5,7 @@ pub mod hex;
 pub mod json;
 pub mod layout;
 pub mod mode;
+pub mod pad;
 pub mod text;
 
 use std::time::Duration;

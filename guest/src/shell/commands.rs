@@ -10,9 +10,12 @@ use super::console::Streams;
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, error};
 use crate::command::arguments::Arguments;
+use crate::command::dump;
+use crate::command::import::SEPARATORS;
 use crate::command::output::Output;
 use crate::command::table::find;
 use crate::files::STREAM;
+use crate::render::mode::{Format, Mode};
 
 /// Runs a command of the table with these arguments, and prints what it says.
 fn call(
@@ -21,7 +24,11 @@ fn call(
     given: Map<String, Value>,
     scene: &mut Scene<'_>,
 ) -> Result<(), Refusal> {
-    let output = invoke(shell, name, given, scene)?;
+    let output = invoke(shell, name, given, Map::new(), scene)?;
+    say(shell, output, scene)
+}
+
+fn say(shell: &mut Shell, output: Output, scene: &mut Scene<'_>) -> Result<(), Refusal> {
     let mut out = shell.out(scene);
     if let Some(text) = output.text {
         write!(out, "{text}")?;
@@ -32,10 +39,12 @@ fn call(
     Ok(())
 }
 
+/// Runs a command with arguments that anyone can give, and with some that only a shell can.
 fn invoke(
     shell: &mut Shell,
     name: &str,
     mut given: Map<String, Value>,
+    own: Map<String, Value>,
     scene: &mut Scene<'_>,
 ) -> Result<Output, Refusal> {
     let Some(command) = find(name) else {
@@ -44,7 +53,10 @@ fn invoke(
     if let Some(db) = &shell.db {
         given.insert("db".into(), db.as_str().into());
     }
-    let arguments = Arguments::check(command, &given, &scene.context.settings)?;
+    let mut arguments = Arguments::check(command, &given, &scene.context.settings)?;
+    for (name, value) in own {
+        arguments = arguments.with(&name, value);
+    }
     Ok((command.run)(scene.context, &arguments)?)
 }
 
@@ -113,7 +125,7 @@ pub fn restore(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
     call(shell, "restore", arguments, scene)
 }
 
-/// `.import`. The format is that of an option, of the mode in force, or of the file's ending.
+/// `.import`. The format is that of an option, or else what the separators in force make.
 pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     let mut rest = given.to_vec();
     let mut arguments = Map::new();
@@ -137,47 +149,76 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     let chosen = ["csv", "tsv", "ascii"]
         .into_iter()
         .find(|name| words.has(name));
+    let mut own = Map::new();
     let format = &shell.state.format;
-    let format = chosen.or(match format.mode.name() {
-        "csv" => Some("csv"),
-        "ascii" => Some("ascii"),
-        _ if format.column_separator == "\t" => Some("tsv"),
-        _ => None,
-    });
-    if let Some(format) = format {
-        arguments.insert("format".into(), format.into());
-    }
+    let format = match chosen {
+        Some(format) => format,
+        None => {
+            own.insert(SEPARATORS.into(), separators(format)?.into());
+            match format.mode {
+                Mode::Ascii => "ascii",
+                _ => "csv",
+            }
+        }
+    };
+    arguments.insert("format".into(), format.into());
     if words.has("no-header") {
         arguments.insert("no_header".into(), true.into());
     }
     arguments.insert("file".into(), (*file).into());
     arguments.insert("table".into(), (*table).into());
+    let output = invoke(shell, "import", arguments, own, scene)?;
     if words.has("v") {
-        return call(shell, "import", arguments, scene);
+        return say(shell, output, scene);
     }
     // As the sqlite3 program, it says nothing unless there is something to be said.
-    let output = invoke(shell, "import", arguments, scene)?;
     for note in output.notes {
         scene.console.complain(&note)?;
     }
     Ok(())
 }
 
-/// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
-pub fn dump(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let words = Words::of(given);
-    let pattern = match words.plain.as_slice() {
-        [] => None,
-        [pattern] => Some(*pattern),
-        _ => return Err(usage("dump")),
+/// What stands behind fields and behind records, if each is one byte.
+fn separators(format: &Format) -> Result<String, Refusal> {
+    let row = match format.row_separator.as_str() {
+        // What CSV is written with; it is read with either.
+        "\r\n" => "\n",
+        row => row,
     };
-    if !words.only(&["data-only"]) {
+    for (what, separator) in [("column", format.column_separator.as_str()), ("row", row)] {
+        match separator.len() {
+            1 => {}
+            0 => {
+                return Err(error(format!(
+                    "non-null {what} separator required for import"
+                )));
+            }
+            _ => {
+                return Err(error(format!(
+                    "multi-character {what} separators not allowed for import"
+                )));
+            }
+        }
+    }
+    Ok(format!("{}{row}", format.column_separator))
+}
+
+/// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
+pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    let words = Words::of(given);
+    // Line breaks are always written as they are, which is what --newlines asks for.
+    if !words.only(&["data-only", "newlines", "nosys", "preserve-rowids"]) {
         return Err(usage("dump"));
     }
     let mut arguments = flags(&words, &[("data-only", "data_only")]);
-    if let Some(pattern) = pattern {
-        arguments.insert("objects".into(), pattern.into());
-    }
+    let mut own = flags(
+        &words,
+        &[
+            ("nosys", dump::NO_SYSTEM),
+            ("preserve-rowids", dump::ROWIDS),
+        ],
+    );
+    own.insert(dump::PATTERNS.into(), words.plain.into());
     scene.console.flush()?;
     scene.context.outlet = match &shell.redirect {
         Some(redirect) => Some(redirect.file.clone()),
@@ -189,7 +230,8 @@ pub fn dump(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     if scene.context.outlet.is_some() {
         arguments.insert("out".into(), STREAM.into());
     }
-    let result = call(shell, "dump", arguments, scene);
+    let result =
+        invoke(shell, "dump", arguments, own, scene).and_then(|output| say(shell, output, scene));
     let flushed = match scene.context.outlet.take() {
         Some(outlet) => outlet.borrow_mut().flush(),
         None => Ok(()),

@@ -46,9 +46,12 @@ impl Streams {
 
 impl Write for Streams {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= CHUNK {
-            self.pass_on()?;
+        // One cell may be more than the host takes at once.
+        for piece in bytes.chunks(CHUNK) {
+            self.buffer.extend_from_slice(piece);
+            if self.buffer.len() >= CHUNK {
+                self.pass_on()?;
+            }
         }
         Ok(bytes.len())
     }
@@ -62,8 +65,9 @@ impl Console for Streams {
     fn complain(&mut self, message: &str) -> io::Result<()> {
         self.pass_on()?;
         // Standard error that nobody reads stops nothing.
-        self.host
-            .print(Stream::Errors, format!("{message}\n").as_bytes());
+        for piece in format!("{message}\n").as_bytes().chunks(CHUNK) {
+            self.host.print(Stream::Errors, piece);
+        }
         Ok(())
     }
 
@@ -129,5 +133,47 @@ impl Console for Page {
 
     fn has_room(&self) -> bool {
         !self.cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::host::Verdict;
+
+    /// Notes how long the pieces are that it is to print.
+    struct Printer(Mutex<Vec<usize>>);
+
+    impl Host for Printer {
+        fn poll(&self, _wait_ms: u32) -> Verdict {
+            Verdict::Proceed
+        }
+        fn send(&self, _line: &str) {}
+        fn bequeath(&self, _parts: &[String]) {}
+        fn keep(&self, _state: &str) {}
+        fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
+            None
+        }
+        fn fuel(&self) -> u64 {
+            0
+        }
+        fn print(&self, _stream: Stream, bytes: &[u8]) -> bool {
+            self.0.lock().unwrap().push(bytes.len());
+            true
+        }
+    }
+
+    #[test]
+    fn a_long_text_goes_to_the_host_in_pieces() {
+        let printer: &'static Printer = Box::leak(Box::new(Printer(Mutex::default())));
+        let mut streams = Streams::new(printer);
+        let long = "x".repeat(10 << 20);
+        streams.write_all(long.as_bytes()).unwrap();
+        streams.complain(&long).unwrap();
+        let pieces = printer.0.lock().unwrap();
+        assert!(pieces.iter().all(|&piece| piece <= 1 << 20));
+        assert_eq!(pieces.iter().sum::<usize>(), 2 * long.len() + 1);
     }
 }

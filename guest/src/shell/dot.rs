@@ -26,7 +26,11 @@ pub struct Dot {
 impl Dot {
     /// How to call it, as a refusal.
     pub fn usage(&self) -> Refusal {
-        Refusal::Said(format!("Usage: .{} {}", self.name, self.takes))
+        Refusal::Said(format!("Usage: {}", self.call()))
+    }
+
+    fn call(&self) -> String {
+        format!(".{} {}", self.name, self.takes).trim_end().into()
     }
 }
 
@@ -80,9 +84,14 @@ pub static DOTS: &[Dot] = &[
     dot(
         "dump",
         1,
-        "?--data-only? ?OBJECTS?",
-        "Render database content as SQL",
-        commands::dump,
+        "?OPTIONS? ?OBJECTS?",
+        "Render database content as SQL\n\
+         OBJECTS            LIKE patterns for the names of what to render\n\
+         --data-only        Output only INSERT statements\n\
+         --newlines         Allow unescaped newline characters in output, as is always done\n\
+         --nosys            Omit system tables (ex: \"sqlite_stat1\")\n\
+         --preserve-rowids  Include ROWID values in the output",
+        commands::dump_sql,
     ),
     dot(
         "echo",
@@ -94,8 +103,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "eqp",
         2,
-        "on|off|full",
-        "Show the plan of a statement before it runs",
+        "on|off|trigger|full",
+        "Show the plan of a statement before it runs\n\
+         trigger  Those of its triggers too\n\
+         full     And the byte code",
         settings::eqp,
     ),
     dot(
@@ -115,8 +126,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "expert",
         4,
-        "",
-        "Suggest indexes for the next statements instead of running them",
+        "?OPTIONS?",
+        "Suggest indexes for the next statements instead of running them\n\
+         --verbose   Show the indexes that were tried too\n\
+         --sample N  Taken, and passed over: ANALYZE says what is in the tables",
         expert::turn_on,
     ),
     dot(
@@ -149,7 +162,7 @@ pub static DOTS: &[Dot] = &[
         2,
         "?OPTIONS? FILE TABLE",
         "Import data from FILE into TABLE\n\
-         --csv --tsv --ascii  Format; default: by the mode or the file's ending\n\
+         --csv --tsv --ascii  Format; default: by the separators in force\n\
          --skip N             Skip the first N records\n\
          --no-header          The first record is data\n\
          -v                   Say what was done",
@@ -165,8 +178,10 @@ pub static DOTS: &[Dot] = &[
     dot(
         "lint",
         3,
-        "fkey-indexes",
-        "Report foreign keys whose columns have no index",
+        "fkey-indexes ?OPTIONS?",
+        "Report foreign keys whose columns have no index\n\
+         -verbose        Name those that have one too\n\
+         -groupbyparent  Put together what refers to the same table",
         lint::run,
     ),
     dot(
@@ -261,8 +276,8 @@ pub static DOTS: &[Dot] = &[
     dot(
         "stats",
         2,
-        "on|off",
-        "Show SQLite's counters after each statement",
+        "?on|off?",
+        "Show SQLite's counters after each statement, or now what it uses",
         settings::stats,
     ),
     dot(
@@ -414,11 +429,7 @@ fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<()
     let Some(pattern) = words.first() else {
         for dot in DOTS {
             let first = dot.help.lines().next().unwrap_or_default();
-            writeln!(
-                out,
-                "{:<24} {first}",
-                format!(".{} {}", dot.name, dot.takes)
-            )?;
+            writeln!(out, "{:<24} {first}", dot.call())?;
         }
         return Ok(());
     };
@@ -439,11 +450,7 @@ fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<()
     for dot in found {
         let mut lines = dot.help.lines();
         let first = lines.next().unwrap_or_default();
-        writeln!(
-            out,
-            "{:<24} {first}",
-            format!(".{} {}", dot.name, dot.takes)
-        )?;
+        writeln!(out, "{:<24} {first}", dot.call())?;
         for line in lines {
             writeln!(out, "   {line}")?;
         }

@@ -19,26 +19,76 @@ use crate::render::mode::identifier;
 const COLUMNS: usize = 6;
 const CANDIDATES: usize = 400;
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expert {
+    /// Whether to tell what was tried as well.
+    verbose: bool,
+}
+
 /// Runs the dot command: the next statements are looked at instead of run.
 pub fn turn_on(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
-    match given {
-        [] => shell.state.expert = true,
-        _ => return Err(super::dot::usage("expert")),
+    let said = |text: String| Err(Refusal::Said(text));
+    let mut expert = Expert::default();
+    let mut given = given.iter();
+    while let Some(word) = given.next() {
+        let option = match word.strip_prefix("--") {
+            Some(name) => &format!("-{name}"),
+            None => word,
+        };
+        if option.len() > 1 && "-verbose".starts_with(option) {
+            expert.verbose = true;
+        } else if option.len() > 1 && "-sample".starts_with(option) {
+            let Some(number) = given.next() else {
+                return said(format!("option requires an argument: {option}"));
+            };
+            // Rows are not sampled: ANALYZE says what is in a table.
+            if !number.parse().is_ok_and(|share| (0..=100).contains(&share)) {
+                return said(format!("value out of range: {number}"));
+            }
+        } else {
+            return said(format!("unknown option: {option}"));
+        }
     }
+    shell.state.expert = Some(expert);
     Ok(())
 }
 
 /// Looks at the statements of a text.
-pub fn advise(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn advise(
+    shell: &mut Shell,
+    sql: &str,
+    expert: Expert,
+    scene: &mut Scene<'_>,
+) -> Result<(), Refusal> {
     let schema = shell.database(scene.context)?.inspect(Schema::read)?;
     let model = schema.model().map_err(|why| {
         error(format!(
             "the schema cannot be made again to try indexes: {why}."
         ))
     })?;
-    for statement in statements(sql) {
-        let advice = study(&model, statement.trim(), &schema.columns).map_err(error)?;
-        let mut out = shell.out(scene);
+    let mut studied = Vec::new();
+    for statement in statements(sql).into_iter().map(str::trim) {
+        let advice = study(&model, statement, &schema.columns).map_err(error)?;
+        studied.push((statement, advice));
+    }
+    let mut out = shell.out(scene);
+    if expert.verbose {
+        writeln!(out, "-- Candidates -----------------------------")?;
+        let candidates = studied.iter().flat_map(|(_, advice)| &advice.candidates);
+        for index in candidates.collect::<BTreeSet<_>>() {
+            writeln!(out, "{index}")?;
+        }
+        writeln!(out)?;
+    }
+    for (number, (statement, advice)) in studied.iter().enumerate() {
+        if expert.verbose {
+            let number = number + 1;
+            writeln!(
+                out,
+                "-- Query {number} --------------------------------\n{statement}\n"
+            )?;
+        }
         if advice.indexes.is_empty() {
             writeln!(out, "(no new indexes)\n")?;
         }
@@ -125,6 +175,8 @@ impl Schema {
 }
 
 struct Advice {
+    /// Every index that was tried.
+    candidates: Vec<String>,
     indexes: Vec<String>,
     plan: Vec<String>,
 }
@@ -148,26 +200,16 @@ fn study(
         };
         steps.iter().any(whole)
     };
-    let chosen: Vec<Candidate> = made.into_iter().filter(|(name, ..)| uses(name)).collect();
     // The plan once more, with these alone and under names that say what they are for.
-    let indexes: Vec<String> = chosen
-        .iter()
-        .map(|(_, table, columns)| {
-            let list: Vec<String> = columns.iter().map(|column| identifier(column)).collect();
-            format!(
-                "CREATE INDEX {} ON {}({});",
-                identifier(&format!("{table}_idx_{}", columns.join("_"))),
-                identifier(table),
-                list.join(", ")
-            )
-        })
-        .collect();
+    let chosen = made.iter().filter(|(name, ..)| uses(name));
+    let indexes: Vec<String> = chosen.map(statement).collect();
     model.execute_batch("SAVEPOINT trial")?;
     let planned = model
         .execute_batch(&indexes.concat())
         .and_then(|()| plan(model, sql));
     model.execute_batch("ROLLBACK TO trial; RELEASE trial")?;
     Ok(Advice {
+        candidates: made.iter().map(statement).collect(),
         indexes,
         plan: planned?,
     })
@@ -175,6 +217,17 @@ fn study(
 
 /// An index that was tried: its name, its table, its columns.
 type Candidate = (String, String, Vec<String>);
+
+/// What makes an index that was tried.
+fn statement((_, table, columns): &Candidate) -> String {
+    let list: Vec<String> = columns.iter().map(|column| identifier(column)).collect();
+    format!(
+        "CREATE INDEX {} ON {}({});",
+        identifier(&format!("{table}_idx_{}", columns.join("_"))),
+        identifier(table),
+        list.join(", ")
+    )
+}
 
 /// Makes every index that could help, and answers them and the plan that they lead to.
 fn attempt(

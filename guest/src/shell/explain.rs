@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::command::output::{Output, Rows};
 use crate::engine::plan;
 use crate::engine::value::Value;
+use crate::render::pad::blanks;
 
 /// The columns of EXPLAIN and how wide they are at least.
 const COLUMNS: [(&str, usize); 8] = [
@@ -35,7 +36,7 @@ pub fn code(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
             .map(|(index, (value, (_, width)))| {
                 let indent = if index == 1 { 2 * depth } else { 0 };
                 let width = if index == last { 0 } else { width };
-                format!("{:indent$}{:<width$}", "", text(value))
+                format!("{}{:<width$}", blanks(indent), text(value))
             })
             .collect();
         writeln!(out, "{}", cells.join("  "))?;
@@ -74,18 +75,34 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Prints a plan as a tree; nothing, if it has no steps.
-pub fn plan(out: &mut dyn Write, rows: Vec<Vec<Value>>) -> io::Result<()> {
-    if rows.is_empty() {
-        return Ok(());
+/// Prints a plan as a tree, and one for each trigger; nothing for what has no steps.
+pub fn plan(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
+    for part in rows.chunk_by(|_, next| trigger(next).is_none()) {
+        let (title, steps) = match part {
+            [first, steps @ ..] if let Some(title) = trigger(first) => (title, steps),
+            steps => (plan::TITLE, steps),
+        };
+        if steps.is_empty() {
+            continue;
+        }
+        let mut output = Output {
+            rows: Some(Rows {
+                rows: steps.to_vec(),
+                ..Rows::default()
+            }),
+            ..Output::default()
+        };
+        plan::draw(&mut output);
+        let tree = output.text.unwrap_or_default();
+        writeln!(out, "{}", tree.replacen(plan::TITLE, title, 1))?;
     }
-    let mut output = Output {
-        rows: Some(Rows {
-            rows,
-            ..Rows::default()
-        }),
-        ..Output::default()
-    };
-    plan::draw(&mut output);
-    writeln!(out, "{}", output.text.unwrap_or_default())
+    Ok(())
+}
+
+/// The title of a trigger's plan, if this row begins one.
+fn trigger(row: &[Value]) -> Option<&str> {
+    match row {
+        [_, _, _, Value::Text(detail)] => detail.strip_prefix("-- "),
+        _ => None,
+    }
 }

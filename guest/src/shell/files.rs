@@ -88,8 +88,11 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         }
         shell.line += 1;
         let errors = shell.errors;
-        if let Err(refusal) = shell.take(&String::from_utf8_lossy(&bytes), scene) {
-            break Err(refusal);
+        match shell.take(&String::from_utf8_lossy(&bytes), scene) {
+            // As in the sqlite3 program, the end of this file.
+            Err(Refusal::Quit(0)) => break Ok(()),
+            Err(refusal) => break Err(refusal),
+            Ok(()) => {}
         }
         if shell.errors > errors && (shell.state.bail || shell.stopped(scene)) {
             break Ok(());

@@ -10,16 +10,56 @@ use crate::command::catalogue::{quote, text};
 
 /// Runs the dot command.
 pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    match given {
-        [word] if word.len() > 1 && "fkey-indexes".starts_with(word.as_str()) => {}
-        _ => return Err(usage("lint")),
+    let (mut verbose, mut grouped) = (false, false);
+    let Some((what, options)) = given.split_first() else {
+        return Err(usage("lint"));
+    };
+    if !stands_for(what, "fkey-indexes") {
+        return Err(usage("lint"));
     }
-    let lines = shell.database(scene.context)?.inspect(missing)?;
+    for option in options {
+        if stands_for(option, "-verbose") {
+            verbose = true;
+        } else if stands_for(option, "-groupbyparent") {
+            grouped = true;
+        } else {
+            return Err(usage("lint"));
+        }
+    }
+    let mut findings = shell.database(scene.context)?.inspect(findings)?;
+    findings.retain(|finding| verbose || finding.missing);
+    if grouped {
+        findings.sort_by_key(|finding| finding.parent.to_lowercase());
+    }
     let mut out = shell.out(scene);
-    for line in lines {
-        writeln!(out, "{line}")?;
+    let mut parent = None;
+    for finding in findings {
+        if grouped {
+            let name = finding.parent.to_lowercase();
+            if parent.as_ref() != Some(&name) {
+                writeln!(out, "-- Parent table {}", finding.parent)?;
+                parent = Some(name);
+            }
+            write!(out, "    ")?;
+        }
+        writeln!(out, "{}", finding.line)?;
     }
     Ok(())
+}
+
+/// Whether a word is the start of a name, and more than one letter of it.
+fn stands_for(word: &str, name: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    let word = word.strip_prefix("--").map_or(&*word, |_| &word[1..]);
+    word.len() > 1 && name.starts_with(word)
+}
+
+/// What is said of one foreign key.
+struct Finding {
+    parent: String,
+    /// Whether there is no index for it.
+    missing: bool,
+    line: String,
 }
 
 /// A foreign key.
@@ -31,25 +71,28 @@ struct Key {
     to: Vec<String>,
 }
 
-/// An index for each foreign key that has none, by the planner's own verdict.
-fn missing(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut found: Vec<(String, String, String)> = Vec::new();
+/// Each foreign key, in the order of their tables, and by the planner's own verdict whether it has
+/// an index.
+fn findings(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    let mut found = Vec::new();
     let mut tables = connection.prepare(
-        "SELECT name FROM sqlite_schema WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'",
+        "SELECT name FROM sqlite_schema WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%' \
+         ORDER BY name",
     )?;
     let tables: Vec<String> = tables
         .query_map([], |row| text(row, 0))?
         .collect::<rusqlite::Result<_>>()?;
     for table in tables {
         for key in keys(connection, &table)? {
-            if !indexed(connection, &table, &key.from)? {
-                let parent = key.parent.clone();
-                found.push((table.clone(), parent, advice(connection, &table, key)?));
-            }
+            let missing = !indexed(connection, &table, &key.from)?;
+            found.push(Finding {
+                missing,
+                line: advice(connection, &table, &key, missing)?,
+                parent: key.parent,
+            });
         }
     }
-    found.sort();
-    Ok(found.into_iter().map(|(_, _, line)| line).collect())
+    Ok(found)
 }
 
 fn keys(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Key>> {
@@ -103,9 +146,14 @@ fn indexed(connection: &Connection, table: &str, columns: &[String]) -> rusqlite
     Ok(false)
 }
 
-/// The index to make, and what it is for.
-fn advice(connection: &Connection, table: &str, key: Key) -> rusqlite::Result<String> {
-    let mut to = key.to;
+/// The index to make, and what it is for; or that there is one.
+fn advice(
+    connection: &Connection,
+    table: &str,
+    key: &Key,
+    missing: bool,
+) -> rusqlite::Result<String> {
+    let mut to = key.to.clone();
     if to.is_empty() {
         let sql = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
         let mut statement = connection.prepare(sql)?;
@@ -113,14 +161,19 @@ fn advice(connection: &Connection, table: &str, key: Key) -> rusqlite::Result<St
             .query_map([&key.parent], |row| text(row, 0))?
             .collect::<rusqlite::Result<_>>()?;
     }
+    let to = format!("{}({})", key.parent, to.join(","));
+    if !missing {
+        return Ok(format!(
+            "/* no extra indexes required for {table}({}) -> {to} */",
+            key.from.join(", ")
+        ));
+    }
     let quoted: Vec<String> = key.from.iter().map(|column| string(column)).collect();
     Ok(format!(
-        "CREATE INDEX {} ON {}({}); --> {}({})",
+        "CREATE INDEX {} ON {}({}); --> {to}",
         string(&format!("{table}_{}", key.from.join("_"))),
         string(table),
         quoted.join(", "),
-        key.parent,
-        to.join(",")
     ))
 }
 

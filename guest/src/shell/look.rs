@@ -5,10 +5,11 @@ use std::io::Write;
 use rusqlite::Connection;
 
 use super::dot::usage;
+use super::pretty::pretty;
 use super::{Refusal, Scene, Shell};
 use crate::command::catalogue::{quote, text};
-use crate::command::sql;
 use crate::render::mode::identifier;
+use crate::render::pad::left;
 
 /// `.databases`.
 pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
@@ -28,11 +29,8 @@ pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Resu
 
 /// `.tables`.
 pub fn tables(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let pattern = match given {
-        [] => "%",
-        [pattern] => pattern,
-        _ => return Err(usage("tables")),
-    };
+    // What follows is passed over, as the sqlite3 program does.
+    let pattern = given.first().map_or("%", String::as_str);
     let condition = "type IN ('table','view') AND name NOT LIKE 'sqlite__%' AND name LIKE ?1";
     names(shell, condition, pattern, scene)
 }
@@ -86,7 +84,7 @@ fn names(
             .iter()
             .skip(first)
             .step_by(lines)
-            .map(|name| format!("{name:<longest$}"))
+            .map(|name| left(name, longest).to_string())
             .collect();
         writeln!(out, "{}", cells.join("  "))?;
     }
@@ -109,11 +107,19 @@ pub fn schema(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         .inspect(|connection| definitions(connection, pattern.as_deref(), system))?;
     let mut out = shell.out(scene);
     for object in objects {
-        let text = if indent { sql::indent(&object) } else { object };
+        let text = if indent { pretty(&object) } else { object };
         writeln!(out, "{text};")?;
     }
     Ok(())
 }
+
+/// The names of the table of the schema, which nothing made.
+const SCHEMAS: [&str; 4] = [
+    "sqlite_master",
+    "sqlite_schema",
+    "sqlite_temp_master",
+    "sqlite_temp_schema",
+];
 
 /// What made the objects that match, in the order in which they were made.
 fn definitions(
@@ -125,8 +131,14 @@ fn definitions(
         Some(pattern) if pattern.contains(['*', '?', '[']) => "GLOB",
         _ => "LIKE",
     };
-    let pattern = pattern.map_or_else(|| "%".to_owned(), str::to_lowercase);
+    let asked = pattern.unwrap_or("%");
+    let pattern = asked.to_lowercase();
     let mut found = Vec::new();
+    if SCHEMAS.contains(&pattern.as_str()) {
+        found.push(format!(
+            "CREATE TABLE {asked} (\n  type text,\n  name text,\n  tbl_name text,\n  rootpage integer,\n  sql text\n)"
+        ));
+    }
     for schema in schemas(connection)? {
         let subject = if pattern.contains('.') {
             "lower(format('%s.%s', ?2, tbl_name))"

@@ -6,8 +6,9 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`lint`], [`expert`]: what they do;
-//!   [`files`], [`commands`]: those that read and make files, and those that are commands of the table.
+//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`pretty`], [`lint`],
+//!   [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are commands
+//!   of the table.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
 mod commands;
@@ -20,6 +21,7 @@ mod files;
 mod lint;
 mod look;
 mod parameter;
+mod pretty;
 mod redirect;
 mod settings;
 mod state;
@@ -149,6 +151,16 @@ impl Shell {
         self.errors
     }
 
+    /// Whether an error has ended it all.
+    pub fn bails(&self) -> bool {
+        self.state.bail && self.errors > 0 && !self.interactive
+    }
+
+    /// The exit code, unless another is asked for.
+    fn code(&self) -> u8 {
+        u8::from(self.errors > 0 && !self.interactive)
+    }
+
     /// Takes one line, without its newline.
     pub fn feed(&mut self, line: &str, context: &mut Context, console: &mut dyn Console) -> Next {
         self.line += 1;
@@ -167,8 +179,10 @@ impl Shell {
         match taken.and(flushed.map_err(Refusal::from)) {
             // Whoever closed the pipe has seen enough.
             Err(Refusal::Output(_)) => Next::Quit(0),
+            // As in the sqlite3 program, to exit with 0 is to exit like the end of the lines.
+            Err(Refusal::Quit(0)) => Next::Quit(self.code()),
             Err(Refusal::Quit(code)) => Next::Quit(code),
-            _ if self.state.bail && self.errors > 0 && !self.interactive => Next::Quit(1),
+            _ if self.bails() => Next::Quit(1),
             _ if self.pending.is_empty() => Next::Ready,
             _ => Next::More,
         }
@@ -183,7 +197,7 @@ impl Shell {
         let _ = scene.console.flush();
         match ended {
             Err(Refusal::Quit(code)) => code,
-            _ => u8::from(self.errors > 0 && !self.interactive),
+            _ => self.code(),
         }
     }
 
@@ -249,7 +263,8 @@ impl Shell {
     fn take(&mut self, line: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if self.pending.is_empty() {
-            if line.trim().is_empty() || line.starts_with('#') {
+            // Nothing, or the end of nothing.
+            if line.trim().is_empty() || line.starts_with('#') || terminates(line) {
                 return self.echo(line, scene);
             }
             if let Some(command) = line.strip_prefix('.') {

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, statement};
 use crate::engine::value::Value;
+use crate::render::pad::left;
 
 /// Runs the dot command.
 pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
@@ -23,7 +24,7 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
             let width = listed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             let mut out = shell.out(scene);
             for (name, value) in listed {
-                writeln!(out, "{name:<width$} {value}")?;
+                writeln!(out, "{} {value}", left(&name, width))?;
             }
         }
         ["set", name, value] => {

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::dot::usage;
 use super::state::Plan;
 use super::{Refusal, Scene, Shell, error, words};
+use crate::engine::figures::figures;
 use crate::render::mode::NAMES;
 
 /// The truth of the only word. What is no truth value is taken for no, and said so.
@@ -47,6 +48,14 @@ pub fn headers(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
 }
 
 pub fn stats(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    if given.is_empty() {
+        let figures = shell.database(scene.context)?.inspect(figures)?;
+        let mut out = shell.out(scene);
+        for (name, value) in figures {
+            writeln!(out, "{name:<36} {value}")?;
+        }
+        return Ok(());
+    }
     shell.state.stats = flag("stats", given, scene)?;
     Ok(())
 }
@@ -59,6 +68,7 @@ pub fn timer(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resu
 pub fn eqp(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     shell.state.plan = match given {
         [word] if word == "full" => Plan::Full,
+        [word] if word == "trigger" => Plan::Trigger,
         [word] if truth(word, scene)? => Plan::On,
         [_] => Plan::Off,
         _ => return Err(usage("eqp")),
@@ -243,6 +253,7 @@ pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     let eqp = match state.plan {
         Plan::Off => "off",
         Plan::On => "on",
+        Plan::Trigger => "trigger",
         Plan::Full => "full",
     };
     let lines = [

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::expert::Expert;
 use crate::engine::value::Value;
 use crate::render::mode::Format;
 
@@ -13,7 +14,9 @@ pub enum Plan {
     Off,
     /// The plan.
     On,
-    /// The plan and the byte code.
+    /// The plan, and those of the triggers that it would run.
+    Trigger,
+    /// All of these plans, and the byte code.
     Full,
 }
 
@@ -40,7 +43,7 @@ pub struct State {
     pub explain: bool,
     /// Whether the next statements are not run, but looked at for indexes that would help.
     #[serde(skip)]
-    pub expert: bool,
+    pub expert: Option<Expert>,
     /// Values for parameters, by name.
     pub parameters: Vec<(String, Value)>,
 }
@@ -57,7 +60,7 @@ impl Default for State {
             stats: false,
             plan: Plan::Off,
             explain: true,
-            expert: false,
+            expert: None,
             parameters: Vec::new(),
         }
     }

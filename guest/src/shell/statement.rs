@@ -9,11 +9,12 @@ use super::{Refusal, Scene, Shell, expert, explain};
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
 use crate::engine::value::Value;
 use crate::render::mode::Printer;
+use crate::render::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
 pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    if std::mem::take(&mut shell.state.expert) {
-        return expert::advise(shell, sql, scene);
+    if let Some(expert) = shell.state.expert.take() {
+        return expert::advise(shell, sql, expert, scene);
     }
     let started = Instant::now();
     let fuel = scene.context.host.fuel();
@@ -47,7 +48,11 @@ fn run(shell: &mut Shell, sql: &str, rest: &str, scene: &mut Scene<'_>) -> Resul
             .get(..7)
             .is_some_and(|s| s.eq_ignore_ascii_case("explain"))
     {
-        foretell(shell, "EXPLAIN QUERY PLAN ", sql, scene)?;
+        let triggers = matches!(shell.state.plan, Plan::Trigger | Plan::Full);
+        shell.database(scene.context)?.explain_triggers(triggers);
+        let told = foretell(shell, "EXPLAIN QUERY PLAN ", sql, scene);
+        shell.database(scene.context)?.explain_triggers(false);
+        told?;
         if shell.state.plan == Plan::Full {
             foretell(shell, "EXPLAIN ", sql, scene)?;
         }
@@ -147,9 +152,9 @@ fn pointed(sql: &str, offset: usize) -> String {
         .collect();
     let place = offset.saturating_sub(start);
     if place < 25 {
-        format!("\n  {shown}\n  {:place$}^--- error here", "")
+        format!("\n  {shown}\n  {}^--- error here", blanks(place))
     } else {
-        format!("\n  {shown}\n  {:1$}error here ---^", "", place - 14)
+        format!("\n  {shown}\n  {}error here ---^", blanks(place - 14))
     }
 }
 
@@ -208,7 +213,7 @@ impl Print<'_> {
         match self.kind {
             Kind::Rows(printer) => printer.finish(&mut self.out),
             Kind::Code(rows) => explain::code(&mut self.out, &rows),
-            Kind::Plan(rows) => explain::plan(&mut self.out, rows),
+            Kind::Plan(rows) => explain::plan(&mut self.out, &rows),
             Kind::None => Ok(()),
         }
     }

@@ -1,9 +1,12 @@
 //! The shell, line by line.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::console::{Console, Page};
 use super::{Next, Shell};
 use crate::command::Context;
 use crate::command::reader::Reader;
+use crate::command::toolset::Toolset;
 use crate::engine::Engine;
 use crate::host::Alone;
 use crate::settings::Settings;
@@ -20,17 +23,20 @@ fn context(settings: Settings) -> Context {
 
 /// What a script prints, errors in between, and the exit code.
 fn ran_with(settings: Settings, script: &str) -> (String, u8) {
-    let mut context = context(settings);
+    said(&mut context(settings), script)
+}
+
+fn said(context: &mut Context, script: &str) -> (String, u8) {
     let mut page = Page::new(1 << 20);
     let mut shell = Shell::new(false, None);
     let mut code = None;
     for line in script.lines() {
-        if let Next::Quit(quit) = shell.feed(line, &mut context, &mut page) {
+        if let Next::Quit(quit) = shell.feed(line, context, &mut page) {
             code = Some(quit);
             break;
         }
     }
-    let code = code.unwrap_or_else(|| shell.finish(&mut context, &mut page));
+    let code = code.unwrap_or_else(|| shell.finish(context, &mut page));
     (page.finish().0, code)
 }
 
@@ -264,4 +270,226 @@ fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
     assert_eq!(complete(".schema o"), (8, vec!["orders".to_owned()]));
     assert_eq!(complete(".mode m"), (6, vec!["markdown".to_owned()]));
     assert_eq!(complete("SELECT "), (0, vec![]));
+}
+
+#[test]
+fn no_width_is_too_wide() {
+    let name = "n".repeat(70_000);
+    let text = ran(&format!(
+        ".mode line\nSELECT 1 AS {name}, 2 AS b;\n.mode column --wrap 0\nSELECT '{name}' AS a, 2;\n\
+         CREATE TABLE {name}(a);\nCREATE TABLE b(a);\n.tables\n\
+         .parameter set ${name} 1\n.parameter set $b 2\n.parameter list"
+    ));
+    let ends: Vec<&str> = text
+        .lines()
+        .map(|line| &line[line.len().saturating_sub(7)..])
+        .collect();
+    assert!(ends.contains(&"  b = 2"), "{ends:?}");
+    assert!(text.contains(&format!("\n{name}  2\n")));
+    for widths in ["100000", "-100000"] {
+        let text = ran(&format!(".width {widths}\n.mode box\nSELECT 1;\n"));
+        assert!(text.lines().all(|line| line.chars().count() == 100_004));
+    }
+    // A line of two gigabytes, most of which nobody sees.
+    let (_, code) = ran_with(
+        Settings::default(),
+        ".width -2147483648\n.mode box\nSELECT 1;",
+    );
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn an_error_far_behind_in_an_explained_statement_is_told() {
+    let text = ran(&format!(
+        ".eqp on\nSELECT 1 + {} absent;",
+        " ".repeat(70_000)
+    ));
+    assert!(text.contains("no such column: absent"), "{text}");
+}
+
+#[test]
+fn what_ends_a_statement_ends_nothing_where_there_is_none() {
+    assert_eq!(ran("go\n/\nSELECT 1;\ngo\n  GO\nSELECT 2;"), "1\n2\n");
+}
+
+#[test]
+fn to_exit_with_0_is_to_exit_like_the_end_of_the_lines() {
+    let end = |script: &str| ran_with(Settings::default(), script).1;
+    assert_eq!(end("SELECT 1;\n.exit 0"), 0);
+    for last in [".exit 0", ".exit", ".quit", ""] {
+        assert_eq!(end(&format!("SELEC;\n{last}")), 1);
+    }
+    assert_eq!(end("SELEC;\n.exit 3"), 3);
+}
+
+#[test]
+fn usage_ends_with_its_last_word() {
+    assert_eq!(ran(".show x"), "Usage: .show\n");
+    assert_eq!(
+        ran(".schema a b"),
+        "Usage: .schema ?--indent? ?--nosys? ?LIKE-PATTERN?\n"
+    );
+}
+
+#[test]
+fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
+    let schema = "CREATE TABLE a(x);\nCREATE TABLE b(id INTEGER PRIMARY KEY AUTOINCREMENT);\n\
+                  CREATE TABLE c(x);\nINSERT INTO a VALUES (5);\nINSERT INTO b VALUES (7);\n";
+    // A person's dump goes straight to the host.
+    let dump = |line: &str| {
+        let mut context = context(Settings::default());
+        context.reader = Reader::Client(Toolset::parse("all").unwrap());
+        said(&mut context, &format!("{schema}{line}")).0
+    };
+    let some = dump(".dump a b");
+    assert!(some.contains("TABLE a(") && some.contains("TABLE b(") && !some.contains("TABLE c("));
+    assert!(
+        dump(".dump --preserve-rowids a").contains("INSERT INTO \"a\"(rowid,\"x\") VALUES(1,5);")
+    );
+    assert!(dump(".dump --newlines").contains("sqlite_sequence"));
+    assert!(!dump(".dump --nosys").contains("sqlite_sequence"));
+    assert_eq!(
+        dump(".dump --data-only -nosys b"),
+        "INSERT INTO \"b\" VALUES(7);\n"
+    );
+    assert!(dump(".dump d e").contains("No object's name matches \"d\" or \"e\"."));
+    assert!(dump(".dump --bogus").starts_with("Usage: .dump"));
+}
+
+#[test]
+fn lint_names_what_has_an_index_too_and_puts_a_parent_s_keys_together() {
+    let schema = "CREATE TABLE p(p PRIMARY KEY);\nCREATE TABLE e(a INTEGER PRIMARY KEY);\n\
+                  CREATE TABLE c(q REFERENCES p, r REFERENCES p(p), s REFERENCES e);\n\
+                  CREATE INDEX cq ON c(q);\n";
+    let lint = |options: &str| ran(&format!("{schema}.lint fkey-indexes {options}"));
+    let (r, s) = (
+        "CREATE INDEX 'c_r' ON 'c'('r'); --> p(p)\n",
+        "CREATE INDEX 'c_s' ON 'c'('s'); --> e(a)\n",
+    );
+    let q = "/* no extra indexes required for c(q) -> p(p) */\n";
+    assert_eq!(lint(""), format!("{s}{r}"));
+    assert_eq!(lint("-verbose"), format!("{s}{r}{q}"));
+    assert_eq!(
+        lint("--verbose -group"),
+        format!("-- Parent table e\n    {s}-- Parent table p\n    {r}    {q}")
+    );
+    assert!(lint("-x").starts_with("Usage: .lint"));
+}
+
+#[test]
+fn expert_says_what_it_tried_if_asked() {
+    let text = ran(
+        "CREATE TABLE o(day, amount);\n.expert --verbose --sample 50\nSELECT * FROM o WHERE day = 1;",
+    );
+    assert_eq!(
+        text,
+        "-- Candidates -----------------------------\nCREATE INDEX o_idx_day ON o(day);\n\n\
+         -- Query 1 --------------------------------\nSELECT * FROM o WHERE day = 1;\n\n\
+         CREATE INDEX o_idx_day ON o(day);\n\nSEARCH o USING INDEX o_idx_day (day=?)\n\n"
+    );
+    assert_eq!(
+        ran(".expert --sample"),
+        "option requires an argument: -sample\n"
+    );
+    assert_eq!(ran(".expert --sample 101"), "value out of range: 101\n");
+    assert_eq!(ran(".expert x"), "unknown option: x\n");
+}
+
+#[test]
+fn the_plans_of_triggers_are_drawn_if_asked_for() {
+    let schema = "CREATE TABLE e(a);\nCREATE TABLE f(a);\n\
+                  CREATE TRIGGER tr AFTER INSERT ON e BEGIN INSERT INTO f SELECT a FROM e; END;\n";
+    let insert = "INSERT INTO e SELECT a FROM f;";
+    let plan = |eqp: &str| ran(&format!("{schema}.eqp {eqp}\n{insert}"));
+    let own = "QUERY PLAN\n`--SCAN f\n";
+    assert_eq!(plan("on"), own);
+    assert_eq!(plan("trigger"), format!("{own}TRIGGER tr\n`--SCAN e\n"));
+    assert!(plan("full").starts_with(&format!("{own}TRIGGER tr\n`--SCAN e\naddr ")));
+}
+
+#[test]
+fn stats_alone_tells_what_sqlite_uses() {
+    let text = ran("CREATE TABLE t(a);\n.stats\nSELECT 1;");
+    assert!(text.starts_with("Memory Used:  "), "{text}");
+    assert!(
+        text.contains("\nPage cache hits:  ") && text.ends_with(" bytes\n1\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_table_of_the_schema_has_a_schema() {
+    let text = ran(".schema sqlite_schema");
+    assert!(
+        text.starts_with("CREATE TABLE sqlite_schema (\n  type text,\n"),
+        "{text}"
+    );
+    assert_eq!(
+        ran("CREATE TABLE t ( a,  b );\n.schema --indent"),
+        "CREATE TABLE t(a, b);\n"
+    );
+}
+
+/// A file below the current folder, gone in the end.
+struct Scratch(String);
+
+impl Scratch {
+    fn new(text: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sqlarium-shell-{}-{number}.txt", std::process::id());
+        std::fs::write(&name, text).unwrap();
+        Self(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn import_splits_at_the_separators_in_force_or_at_those_of_an_option() {
+    let file = Scratch::new("a;b|c,\"d\"\n1;2|3,\"4/5\"\n");
+    let columns = |before: &str, option: &str| {
+        let text = ran(&format!(
+            "{before}\n.import {option} {} t\n.mode list\nSELECT name FROM pragma_table_info('t');",
+            file.0
+        ));
+        match text.strip_prefix("The table was made") {
+            Some(rest) => rest.split_once(".\n").unwrap().1.to_owned(),
+            None => text,
+        }
+    };
+    assert_eq!(columns("", ""), "a;b\nc,\"d\"\n");
+    assert_eq!(columns(".separator ;", ""), "a\nb|c,\"d\"\n");
+    for (before, option) in [(".mode csv", ""), ("", "--csv"), (".mode quote", "-csv")] {
+        assert_eq!(columns(before, option), "a;b|c\nd\n");
+    }
+    assert_eq!(columns(".mode tabs", ""), "a;b|c,\"d\"\n");
+    assert_eq!(columns("", "--ascii"), "a;b|c,\"d\"\n1;2|3,\"4/5\"\n");
+    assert_eq!(
+        columns(".separator ;;", ""),
+        "Error: multi-character column separators not allowed for import\n"
+    );
+    assert_eq!(
+        columns(".separator ; \"\"", ""),
+        "Error: non-null row separator required for import\n"
+    );
+}
+
+#[test]
+fn without_a_root_no_dot_command_finds_a_file_missing() {
+    for line in [".restore /no.db", ".import /no.csv t", ".read /no.sql"] {
+        let text = ran(line);
+        assert!(text.contains("this session may not name files"), "{text}");
+        assert!(text.contains("--root"), "{text}");
+    }
+}
+
+#[test]
+fn quit_in_a_file_ends_that_file() {
+    let file = Scratch::new("SELECT 1;\n.quit\nSELECT 2;\n");
+    assert_eq!(ran(&format!(".read {}\nSELECT 3;", file.0)), "1\n3\n");
 }

@@ -73,6 +73,8 @@ pub struct Database {
     inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
+    /// Whether the plan of a statement of a shell's tells those of its triggers.
+    explains_triggers: bool,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
 }
@@ -118,6 +120,7 @@ impl Database {
             layers: Layers::ALL,
             inserted: Arc::default(),
             keeps: false,
+            explains_triggers: false,
             history: OnceCell::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Statement, StatementStatus};
 
 use super::Database;
@@ -91,6 +92,11 @@ impl Database {
     /// Whether transactions outlive the call that began them, as a shell needs it.
     pub fn keep_transactions(&mut self, keep: bool) {
         self.keeps = keep;
+    }
+
+    /// Whether EXPLAIN QUERY PLAN tells the plans of triggers too.
+    pub fn explain_triggers(&mut self, on: bool) {
+        self.explains_triggers = on;
     }
 
     /// Whether a transaction is open.
@@ -227,6 +233,12 @@ impl Database {
         let connection = self
             .connection()
             .map_err(|_| Unprepared::Sqlite(rusqlite::Error::InvalidQuery))?;
+        connection
+            .set_db_config(
+                DbConfig::SQLITE_DBCONFIG_TRIGGER_EQP,
+                self.explains_triggers,
+            )
+            .map_err(Unprepared::Sqlite)?;
         statement::one(connection, sql, &self.gate, true)
     }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::{Format, HELD, Mode, cells};
 use crate::engine::value::Value;
+use crate::render::pad::{Fill, blanks};
 
 /// What a cell takes in memory besides its bytes.
 const OVERHEAD: usize = 32;
@@ -185,9 +186,9 @@ impl Grid {
                 Mode::Column => 0,
                 _ => padding / 2,
             };
-            write!(out, "{:before$}", "")?;
+            write!(out, "{}", blanks(before))?;
             out.write_all(name)?;
-            write!(out, "{:1$}", "", padding - before)?;
+            write!(out, "{}", blanks(padding - before))?;
         }
         out.write_all(style.right.as_bytes())?;
         match self.mode {
@@ -197,7 +198,7 @@ impl Grid {
             _ => {
                 for (index, column) in self.columns.iter().enumerate() {
                     let gap = if index > 0 { style.middle } else { "" };
-                    write!(out, "{gap}{:-<1$}", "", column.width)?;
+                    write!(out, "{gap}{}", Fill("-", column.width))?;
                 }
                 out.write_all(b"\n")
             }
@@ -223,9 +224,9 @@ impl Grid {
                 }
                 let padding = column.width.saturating_sub(cells::characters(cell));
                 let before = if column.right { padding } else { 0 };
-                write!(out, "{:before$}", "")?;
+                write!(out, "{}", blanks(before))?;
                 out.write_all(cell)?;
-                write!(out, "{:1$}", "", padding - before)?;
+                write!(out, "{}", blanks(padding - before))?;
             }
             out.write_all(style.right.as_bytes())?;
         }
@@ -250,13 +251,13 @@ impl Grid {
         &self,
         out: &mut dyn Write,
         left: &str,
-        dash: &str,
+        dash: &'static str,
         cross: &str,
         right: &str,
     ) -> io::Result<()> {
         for (index, column) in self.columns.iter().enumerate() {
             let joint = if index == 0 { left } else { cross };
-            write!(out, "{joint}{}", dash.repeat(column.width + 2))?;
+            write!(out, "{joint}{}", Fill(dash, column.width + 2))?;
         }
         writeln!(out, "{right}")
     }

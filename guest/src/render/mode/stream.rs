@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::quoted::{self, Breaks, identifier, literal};
 use super::{Format, Mode, cells, number};
 use crate::engine::value::Value;
+use crate::render::pad::blanks;
 
 /// Prints rows one by one.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Stream {
                 }
                 for (name, value) in self.columns.iter().zip(values) {
                     let padding = self.width - name.len();
-                    write!(out, "{:padding$}{name} = ", "")?;
+                    write!(out, "{}{name} = ", blanks(padding))?;
                     out.write_all((self.text)(value).as_deref().unwrap_or(null))?;
                     out.write_all(end)?;
                 }
