@@ -141,7 +141,6 @@ impl Database {
     }
 }
 
-/// The failure of a whole batch for that of one of its statements.
 /// Says which statements returned rows that are not shown; the last one's are.
 fn unshown(returned: &[usize]) -> Option<String> {
     let (last, others) = returned.split_last()?;
@@ -161,6 +160,7 @@ fn unshown(returned: &[usize]) -> Option<String> {
     ))
 }
 
+/// The failure of a whole batch for that of one of its statements.
 fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
     let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
     Failure {

@@ -16,7 +16,9 @@ mod batch;
 mod recorded;
 mod run;
 pub mod shell;
+mod told;
 mod tracked;
+mod undone;
 pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,8 @@
 //! Writing with a look at what it changes: a dry run, which keeps nothing.
 
-use std::fmt::Write as _;
-
 use rusqlite::Connection;
-use serde_json::json;
 
+use super::told::report;
 use super::{Database, recorded};
 use crate::command::catalogue::{Count, Counter, relations};
 use crate::command::output::Output;
@@ -12,7 +10,6 @@ use crate::command::status::Failure;
 use crate::engine::authorizer::{Mode, Seen};
 use crate::engine::params::Params;
 use crate::engine::track::schema::Object;
-use crate::engine::track::session::Counts;
 use crate::engine::track::{Parts, Summary, Tracker};
 use crate::engine::{failure, text};
 
@@ -145,13 +142,7 @@ impl Database {
                 let undone = self.trusted("ROLLBACK");
                 self.pulse.mute(false);
                 undone?;
-                let dropped = count(connection, &summary.schema.dropped).map_err(fail)?;
-                let report = Report {
-                    summary: &summary,
-                    made: &made,
-                    dropped: &dropped,
-                };
-                report.fill(output);
+                report(&summary, &made, output);
                 for table in nameless {
                     output.notes.push(format!(
                         "{table} has rows whose primary key is NULL; changes of such rows are not counted."
@@ -258,119 +249,4 @@ fn count(connection: &Connection, objects: &[Object]) -> rusqlite::Result<Vec<Op
             })
         })
         .collect()
-}
-
-/// What a dry run says.
-struct Report<'a> {
-    summary: &'a Summary,
-    /// The rows of what would be made and dropped, in the order of the summary.
-    made: &'a [Option<u64>],
-    dropped: &'a [Option<u64>],
-}
-
-impl Report<'_> {
-    fn fill(&self, output: &mut Output) {
-        output.changes = None;
-        output.last_insert_rowid = None;
-        let mut text = "Dry run: nothing was kept.\n".to_owned();
-        if self.summary.is_empty() {
-            text.push_str("It would change nothing.\n");
-        } else {
-            text.push_str("It would change:\n");
-        }
-        for line in lines(self.summary) {
-            _ = writeln!(text, "  {line}");
-        }
-        let schema = &self.summary.schema;
-        let rows = |rows: &Option<u64>| match rows {
-            Some(1) => " with 1 row".to_owned(),
-            Some(rows) if *rows > 0 => format!(" with {rows} rows"),
-            _ => String::new(),
-        };
-        let mut objects = Vec::new();
-        let mut tell = |object: &Object, change: &str, count: &Option<u64>| {
-            _ = writeln!(
-                text,
-                "  {} {}: {change}{}",
-                object.kind,
-                object.name,
-                rows(count)
-            );
-            let mut told = json!({"type": object.kind, "name": object.name, "change": change});
-            if let Some(count) = count {
-                told["rows"] = (*count).into();
-            }
-            objects.push(told);
-        };
-        for (object, count) in schema.made.iter().zip(self.made) {
-            tell(object, "made", count);
-        }
-        for (object, count) in schema.dropped.iter().zip(self.dropped) {
-            tell(object, "dropped", count);
-        }
-        for (object, _) in &schema.altered {
-            tell(object, "altered", &None);
-        }
-        output.text = Some(text);
-        output.extra.insert("dry_run".into(), true.into());
-        output
-            .extra
-            .insert("would_change".into(), counts(self.summary));
-        output
-            .extra
-            .insert("would_change_schema".into(), objects.into());
-    }
-}
-
-/// What becomes of rows, one line for each table.
-pub(super) fn lines(summary: &Summary) -> Vec<String> {
-    let mut lines: Vec<String> = summary
-        .tables
-        .iter()
-        .map(|(table, counts)| format!("{table}: {}", in_words(*counts)))
-        .collect();
-    lines.extend(
-        summary
-            .virtuals
-            .iter()
-            .map(|table| format!("{table}: a virtual table, whose rows cannot be counted")),
-    );
-    lines
-}
-
-/// The same for the JSON form.
-pub(super) fn counts(summary: &Summary) -> serde_json::Value {
-    let tables = summary.tables.iter().map(|(table, counts)| {
-        json!({
-            "table": table,
-            "inserted": counts.inserted,
-            "updated": counts.updated,
-            "deleted": counts.deleted,
-        })
-    });
-    let virtuals = summary
-        .virtuals
-        .iter()
-        .map(|table| json!({"table": table, "virtual": true}));
-    tables.chain(virtuals).collect()
-}
-
-/// `1 row inserted, 2 deleted`.
-fn in_words(counts: Counts) -> String {
-    let parts = [
-        (counts.inserted, "inserted"),
-        (counts.updated, "updated"),
-        (counts.deleted, "deleted"),
-    ];
-    let mut words = String::new();
-    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
-        let unit = match (words.is_empty(), count) {
-            (true, 1) => " row",
-            (true, _) => " rows",
-            (false, _) => "",
-        };
-        let comma = if words.is_empty() { "" } else { ", " };
-        _ = write!(words, "{comma}{count}{unit} {what}");
-    }
-    words
 }

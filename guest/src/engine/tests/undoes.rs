@@ -472,3 +472,120 @@ fn without_a_record_there_is_nothing_to_undo_and_that_says_where_there_is() {
     let past = engine.database(None).unwrap().past(9);
     assert_eq!(past.unwrap_err().status, Status::Unsupported);
 }
+
+#[test]
+fn keys_that_do_not_fit_their_table_are_not_in_the_way() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, "");
+    let mut states = Vec::new();
+    for sql in [
+        "CREATE TABLE p(id INTEGER PRIMARY KEY)",
+        "CREATE TABLE k(x REFERENCES p(id))",
+        "INSERT INTO p VALUES(1)",
+        "DROP TABLE p",
+        "CREATE TABLE p(z)",
+        "INSERT INTO p VALUES(5)",
+    ] {
+        states.push(everything(&path));
+        exec(&mut engine, sql).unwrap();
+    }
+    for state in states.iter().rev() {
+        undo(&mut engine).unwrap();
+        assert_eq!(everything(&path), *state);
+    }
+    // Those of another process as little.
+    for (write, meddle) in [
+        ("CREATE TABLE nn(x)", "CREATE TABLE fkc(x REFERENCES nn(x))"),
+        (
+            "CREATE TABLE a(x); INSERT INTO a VALUES(1)",
+            "CREATE TABLE b(x REFERENCES a(nocol))",
+        ),
+    ] {
+        batch(&mut engine, write).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(meddle)
+            .unwrap();
+        undo(&mut engine).unwrap_or_else(|failure| panic!("{write}: {failure}"));
+    }
+}
+
+#[test]
+fn references_that_undoing_would_break_are_in_the_way() {
+    for (write, meddle, why) in [
+        (
+            "CREATE UNIQUE INDEX i ON plain(x)",
+            "CREATE TABLE c(x REFERENCES plain(x)); INSERT INTO c VALUES(9)",
+            "foreign keys of c would not fit the table that they name",
+        ),
+        (
+            "CREATE INDEX j ON plain(x); INSERT INTO parent VALUES(9)",
+            "INSERT INTO child VALUES(9)",
+            "foreign keys would lead nowhere, those of child",
+        ),
+    ] {
+        let folder = Folder::new();
+        let sql = "CREATE TABLE plain(x); CREATE TABLE parent(id INTEGER PRIMARY KEY);
+                   CREATE TABLE child(p REFERENCES parent(id)); INSERT INTO child VALUES(NULL)";
+        let (mut engine, path) = on(&folder, sql);
+        batch(&mut engine, write).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(&format!("PRAGMA foreign_keys=OFF; {meddle}"))
+            .unwrap();
+        let state = everything(&path);
+        refused(undo(&mut engine), Status::InvalidState, why);
+        assert_eq!(everything(&path), state);
+    }
+}
+
+#[test]
+fn undoing_leaves_the_choice_of_foreign_keys_as_it_is() {
+    let mut engine = engine_with(recording(), "CREATE TABLE t(a)");
+    exec(&mut engine, "PRAGMA foreign_keys = OFF").unwrap();
+    undo(&mut engine).unwrap();
+    assert_eq!(number(&mut engine, "PRAGMA foreign_keys"), 0);
+}
+
+#[test]
+fn statistics_are_taken_back_too() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, SHOP);
+    let mut states = Vec::new();
+    for sql in [
+        "ANALYZE",
+        "DELETE FROM plain",
+        "ANALYZE plain",
+        "DROP INDEX by_name",
+        "DROP TABLE items",
+        "DROP TABLE sqlite_stat1",
+    ] {
+        states.push(everything(&path));
+        exec(&mut engine, sql).unwrap();
+        assert_ne!(everything(&path), states[states.len() - 1], "{sql}");
+    }
+    assert_eq!(
+        past(&mut engine)[0].0,
+        "statistics for the query planner: gathered or dropped"
+    );
+    for state in states.iter().rev() {
+        undo(&mut engine).unwrap();
+        assert_eq!(everything(&path), *state);
+    }
+    // Others gather them, too; that does not keep a table from coming back.
+    for (write, refusal) in [
+        ("ANALYZE", Some("statistics were gathered again")),
+        ("DROP TABLE norowid", None),
+    ] {
+        exec(&mut engine, write).unwrap();
+        let meddle = "INSERT INTO plain VALUES(9); ANALYZE";
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(meddle)
+            .unwrap();
+        match refusal {
+            Some(why) => drop(refused(undo(&mut engine), Status::InvalidState, why)),
+            None => drop(undo(&mut engine).unwrap()),
+        }
+    }
+}
