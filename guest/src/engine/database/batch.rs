@@ -1,11 +1,13 @@
 //! Several statements of a client in one transaction.
 
 use super::Database;
+use super::recorded::Call;
 use super::run::explains;
 use super::tracked::{Ending, Tracked};
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
+use crate::engine::params::Params;
 use crate::engine::{failure, statement, text};
 
 impl Database {
@@ -67,7 +69,11 @@ impl Database {
         }
         let ended = match tracked {
             None => self.trusted("COMMIT"),
-            Some(tracked) => self.conclude(tracked, ending, sql, &mut output),
+            Some(tracked) => {
+                let call = Call::new(sql, &Params::None);
+                let (done, beyond) = self.finish(tracked, &call)?;
+                self.conclude(&done, beyond, ending, &call, &mut output)
+            }
         };
         ended.map_err(|failure| Failure {
             message: format!(

@@ -1,11 +1,14 @@
 //! The record of what is written (`--undo`).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::told::{Change, changes, lines};
 use super::{Access, Database};
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
 use crate::engine::history::{Draft, Entry, History, State};
+use crate::engine::params::Params;
 use crate::engine::track::schema::objects;
 use crate::engine::track::{Step, Summary, statistics};
 
@@ -14,6 +17,44 @@ const RECORD_BYTES: u64 = 256 << 20;
 
 /// Characters of a write's SQL that are recorded.
 const SQL_CHARS: usize = 120;
+
+/// A write that a client asks for, as far as it tells one from another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    sql: &'a str,
+    digest: u64,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(sql: &'a str, params: &Params) -> Self {
+        let mut hasher = DefaultHasher::new();
+        sql.hash(&mut hasher);
+        if *params != Params::None {
+            format!("{params:?}").hash(&mut hasher);
+        }
+        Self {
+            sql,
+            digest: hasher.finish(),
+        }
+    }
+}
+
+/// The writes of which the client was told that they are beyond undo. To ask for one again is to
+/// confirm it, but in a later call.
+#[derive(Debug, Default)]
+pub(super) struct Warned {
+    now: Vec<u64>,
+    before: Vec<u64>,
+}
+
+impl Warned {
+    /// The call ends.
+    pub(super) fn end(&mut self) {
+        if !self.now.is_empty() {
+            self.before = std::mem::take(&mut self.now);
+        }
+    }
+}
 
 impl Database {
     /// Whether what is written is recorded.
@@ -51,7 +92,7 @@ impl Database {
     /// Commits a transaction whose steps are known, and records it.
     pub(super) fn commit_recorded(
         &self,
-        sql: &str,
+        call: &Call<'_>,
         steps: &[Step],
         summary: &Summary,
         beyond: Option<String>,
@@ -63,7 +104,7 @@ impl Database {
         let history = self.history()?;
         let mut told = lines(summary);
         told.extend(changes(summary).iter().map(Change::in_short));
-        let start: String = sql.trim().chars().take(SQL_CHARS).collect();
+        let start: String = call.sql.trim().chars().take(SQL_CHARS).collect();
         let draft = Draft {
             database: &self.title,
             command: self.pulse.command(),
@@ -95,6 +136,31 @@ impl Database {
             ));
         }
         Ok(())
+    }
+
+    /// Lets a write that is beyond undo pass if the client was told so before.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_state` if it was not, which tells it.
+    pub(super) fn confirm(&self, call: &Call<'_>, why: &str) -> Result<(), Failure> {
+        let mut warned = self.warned.borrow_mut();
+        let told = warned.before.len();
+        warned.before.retain(|digest| *digest != call.digest);
+        if warned.before.len() < told {
+            return Ok(());
+        }
+        warned.now.push(call.digest);
+        Err(Failure::new(
+            Status::InvalidState,
+            format!("This write would be beyond undo, so nothing of it was kept: {why}."),
+        )
+        .hint("Send the same once more to do it all the same; then nothing written before it can be undone either."))
+    }
+
+    /// Notes that the client is told that a write would be beyond undo.
+    pub(super) fn warn(&self, call: &Call<'_>) {
+        self.warned.borrow_mut().now.push(call.digest);
     }
 
     /// What was written to this database, the latest first.
@@ -186,18 +252,26 @@ pub(super) fn beyond(
             "{table} has rows whose primary key is NULL, and changes of such rows are not recorded"
         ));
     }
-    let mut bytes = 0;
-    for step in steps {
-        match step {
-            Step::Schema {
-                inverse: Some(Err(why)),
-                ..
-            } => return Some(why.clone()),
-            Step::Rows { changes, .. } => bytes += changes.bytes().len() as u64,
-            _ => {}
-        }
-    }
-    (bytes > room).then(|| {
-        format!("the rows that it changed take {bytes} bytes, and {room} are kept of one write")
-    })
+    let why = steps.iter().find_map(|step| match step {
+        Step::Schema {
+            inverse: Some(Err(why)),
+            ..
+        } => Some(why.clone()),
+        _ => None,
+    });
+    let bytes = bytes(steps);
+    why.or_else(|| (bytes > room).then(|| too_large(bytes, room)))
+}
+
+/// The bytes of the rows that these steps changed.
+pub(super) fn bytes(steps: &[Step]) -> u64 {
+    let of = |step: &Step| match step {
+        Step::Rows { changes, .. } => changes.bytes().len() as u64,
+        _ => 0,
+    };
+    steps.iter().map(of).sum()
+}
+
+pub(super) fn too_large(bytes: u64, room: u64) -> String {
+    format!("the rows that it changed take {bytes} bytes, and {room} are kept of one write")
 }

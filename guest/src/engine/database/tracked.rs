@@ -1,7 +1,10 @@
 //! Writing with a look at what it changes: a dry run, which keeps nothing.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
+use super::recorded::Call;
 use super::told::report;
 use super::{Database, recorded};
 use crate::command::catalogue::{Count, Counter, relations};
@@ -10,7 +13,7 @@ use crate::command::status::Failure;
 use crate::engine::authorizer::{Mode, Seen};
 use crate::engine::params::Params;
 use crate::engine::track::schema::Object;
-use crate::engine::track::{Parts, Summary, Tracker};
+use crate::engine::track::{Parts, Step, Summary, Tracker};
 use crate::engine::{failure, text};
 
 /// What becomes of what is written.
@@ -32,6 +35,54 @@ pub(super) struct Tracked<'c> {
     pub(super) ending: Ending,
 }
 
+/// What was done in a transaction that was followed.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) steps: Vec<Step>,
+    /// Tables that have rows that are not recorded.
+    nameless: BTreeSet<String>,
+    parts: Parts,
+    /// Why it cannot be taken back, if it could not be followed.
+    lost: Option<String>,
+    /// What the steps of several statements take.
+    bytes: u64,
+}
+
+impl Done {
+    /// What could not be followed.
+    pub(super) fn lost(why: &str) -> Self {
+        Self {
+            lost: Some(why.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing was done.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.lost.is_none()
+    }
+
+    /// Adds what was done behind it, as far as there is room.
+    pub(super) fn add(&mut self, next: Self, room: Option<u64>) {
+        self.bytes += recorded::bytes(&next.steps);
+        self.steps.extend(next.steps);
+        if let Some(room) = room.filter(|room| self.bytes > *room) {
+            self.lost
+                .get_or_insert_with(|| recorded::too_large(self.bytes, room));
+            self.steps.clear();
+        }
+        self.nameless.extend(next.nameless);
+        self.parts.add(next.parts);
+        self.lost = self.lost.take().or(next.lost);
+    }
+
+    /// Why it is beyond undo, if it is.
+    fn beyond(&self, room: Option<u64>) -> Option<String> {
+        let why = recorded::beyond(&self.steps, self.nameless.iter().cloned(), room?);
+        self.lost.clone().or(why)
+    }
+}
+
 impl Database {
     /// Runs one statement in a transaction of its own and follows it.
     pub(super) fn write_tracked(
@@ -40,8 +91,8 @@ impl Database {
         params: &Params,
         ending: Ending,
     ) -> Result<Output, Failure> {
-        let word = text::first_word(sql).to_uppercase();
-        if OUTSIDE.contains(&word.as_str()) {
+        if stands_outside(sql) {
+            let word = text::first_word(sql).to_uppercase();
             return Err(failure::untried(&word));
         }
         if ending == Ending::Keep {
@@ -71,20 +122,20 @@ impl Database {
             self.count(&mut output, sql, before)?;
         }
         tracked.after(self, &seen, sql, 0)?;
-        self.conclude(tracked, ending, sql, &mut output)?;
+        let call = Call::new(sql, params);
+        let (done, beyond) = self.finish(tracked, &call)?;
+        self.conclude(&done, beyond, ending, &call, &mut output)?;
         Ok(output)
     }
 
     /// Whether a statement is one whose changes can be recorded, rather than one that cannot run in
     /// a transaction or that only reads.
     pub(super) fn records(&self, sql: &str) -> bool {
-        let word = text::first_word(sql).to_uppercase();
-        if OUTSIDE.contains(&word.as_str()) {
-            return false;
-        }
         // What is wrong with it is said when it is run.
-        self.prepare(sql, Mode::Write)
-            .is_ok_and(|(statement, _)| !statement.readonly())
+        !stands_outside(sql)
+            && self
+                .prepare(sql, Mode::Write)
+                .is_ok_and(|(statement, _)| !statement.readonly())
     }
 
     /// Follows the transaction that has begun.
@@ -104,46 +155,86 @@ impl Database {
         })
     }
 
+    /// What was done in a transaction that was followed, and why it is beyond undo if it is.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_state` if it is, and the client was not told before.
+    pub(super) fn finish(
+        &self,
+        tracked: Tracked<'_>,
+        call: &Call<'_>,
+    ) -> Result<(Done, Option<String>), Failure> {
+        let ending = tracked.ending;
+        let done = self.followed(tracked)?;
+        let beyond = match ending {
+            Ending::Keep => self.admit(&done, call)?,
+            Ending::DryRun => done.beyond(self.room()).inspect(|_| self.warn(call)),
+        };
+        Ok((done, beyond))
+    }
+
+    /// What was done in a transaction that was followed.
+    pub(super) fn followed(&self, tracked: Tracked<'_>) -> Result<Done, Failure> {
+        self.gate.enter(Mode::Trusted);
+        let Tracked {
+            tracker,
+            mut parts,
+            ending,
+        } = tracked;
+        let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
+        let (steps, nameless) = match tracker.finish() {
+            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
+                return Ok(Done::lost(
+                    "the rows that it changed are too many for --memory",
+                ));
+            }
+            finished => finished.map_err(fail)?,
+        };
+        parts.look(self.connection()?).map_err(fail)?;
+        Ok(Done {
+            steps,
+            nameless,
+            parts,
+            ..Done::default()
+        })
+    }
+
+    /// Why what was done is beyond undo, if it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::finish`].
+    pub(super) fn admit(&self, done: &Done, call: &Call<'_>) -> Result<Option<String>, Failure> {
+        let beyond = done.beyond(self.room());
+        if let Some(why) = &beyond {
+            self.confirm(call, why)?;
+        }
+        Ok(beyond)
+    }
+
     /// Ends a transaction that was followed.
     pub(super) fn conclude(
         &self,
-        tracked: Tracked<'_>,
+        done: &Done,
+        beyond: Option<String>,
         ending: Ending,
-        sql: &str,
+        call: &Call<'_>,
         output: &mut Output,
     ) -> Result<(), Failure> {
         self.gate.enter(Mode::Trusted);
         let connection = self.connection()?;
-        let Tracked {
-            tracker, mut parts, ..
-        } = tracked;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        let mut too_much = None;
-        let (steps, nameless) = match tracker.finish() {
-            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
-                too_much = Some("the rows that it changed are too many for --memory".to_owned());
-                Default::default()
-            }
-            finished => finished.map_err(fail)?,
-        };
-        let beyond = self
-            .room()
-            .and_then(|room| recorded::beyond(&steps, nameless.iter().cloned(), room))
-            .or(too_much);
-        parts.look(connection).map_err(fail)?;
-        let summary = Summary::new(&steps, &parts).map_err(fail)?;
+        let summary = Summary::new(&done.steps, &done.parts).map_err(fail)?;
         match ending {
-            Ending::Keep => self.commit_recorded(sql, &steps, &summary, beyond, output),
+            Ending::Keep => self.commit_recorded(call, &done.steps, &summary, beyond, output),
             Ending::DryRun => {
                 // What holds at the commit alone would be refused there.
                 let broken = broken_references(connection).map_err(fail)?;
                 let made = count(connection, &summary.schema.made).map_err(fail)?;
-                self.pulse.mute(true);
-                let undone = self.trusted("ROLLBACK");
-                self.pulse.mute(false);
-                undone?;
+                self.roll_back_open()?;
                 report(&summary, &made, output);
-                for table in nameless {
+                for table in &done.nameless {
                     output.notes.push(format!(
                         "{table} has rows whose primary key is NULL; changes of such rows are not counted."
                     ));
@@ -196,6 +287,12 @@ impl Tracked<'_> {
             .after(seen, &self.parts)
             .map_err(|error| database.failure(&error, sql, start))
     }
+}
+
+/// Whether a statement takes no part in a transaction.
+pub(super) fn stands_outside(sql: &str) -> bool {
+    let word = text::first_word(sql).to_uppercase();
+    OUTSIDE.contains(&word.as_str())
 }
 
 fn is_out_of_memory(error: &rusqlite::Error) -> bool {

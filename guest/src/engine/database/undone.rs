@@ -131,10 +131,7 @@ impl Database {
         let ended = if connection.is_autocommit() {
             Ok(())
         } else {
-            self.pulse.mute(true);
-            let undone = self.trusted("ROLLBACK");
-            self.pulse.mute(false);
-            undone
+            self.roll_back_open()
         };
         configure(true)
             .and_then(|()| set(fkey, enforced))

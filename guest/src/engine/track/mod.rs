@@ -340,6 +340,11 @@ impl Parts {
         Ok(())
     }
 
+    /// Adds those that others know.
+    pub fn add(&mut self, others: Self) {
+        self.owners.extend(others.owners);
+    }
+
     /// The virtual table that a table is a part of.
     pub fn owner(&self, table: &str) -> Option<&str> {
         self.owners
