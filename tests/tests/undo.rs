@@ -117,6 +117,50 @@ fn the_record_survives_an_instance_that_is_cut_off() {
 }
 
 #[test]
+fn lines_of_the_shell_and_statistics_are_writes_like_others() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    exec(&mut server, "INSERT INTO items VALUES(3, 'ink')");
+    let input = "INSERT INTO items VALUES(4, 'cup');\nBEGIN;\nDELETE FROM items WHERE id = 1;\nDROP TABLE log;\nCOMMIT;";
+    let answer = server.call("run", json!({ "input": input }));
+    assert!(!answer.refused, "{}", answer.text);
+    server.call("analyze", json!({}));
+    assert_eq!(history(&mut server).len(), 4);
+    undo(&mut server);
+    undo(&mut server);
+    assert_eq!(names(&path), ["lamp", "pen", "ink", "cup"]);
+    undo(&mut server);
+    assert_eq!(names(&path), ["lamp", "pen", "ink"]);
+    undo(&mut server);
+    assert_eq!(names(&path), ["lamp", "pen"]);
+    Folder::assert_whole(&path);
+}
+
+#[test]
+fn what_is_beyond_undo_is_said_before_it_is_done() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    std::fs::write(folder.path("more.csv"), "id,name\n3,ink\n").expect("a file");
+    let root = path.parent().expect("a folder");
+    let root = root.to_str().expect("a path");
+    let file = path.to_str().expect("a path");
+    let mut server = Server::ready(["--db", file, "--undo", "--root", root]);
+    let given = json!({ "file": "more.csv", "table": "items" });
+    let (status, sentences) = server.refusal("import", given.clone());
+    assert_eq!(status, "invalid_state");
+    assert!(
+        sentences.contains("rows that come from a file are not recorded one by one"),
+        "{sentences}"
+    );
+    assert_eq!(names(&path), ["lamp", "pen"]);
+    let answer = server.call("import", given);
+    assert!(!answer.refused, "{}", answer.text);
+    assert_eq!(names(&path), ["lamp", "pen", "ink"]);
+    assert_eq!(server.refusal("undo", json!({})).0, "invalid_state");
+}
+
+#[test]
 fn changes_of_another_process_are_in_the_way_and_stay() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);

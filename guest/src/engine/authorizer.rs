@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
 use super::pragma::{self, Reach, Refusal};
 
@@ -94,6 +94,50 @@ pub struct Seen {
     pub schema: bool,
     /// A pragma without a value, which is all there is to the statement.
     pub bare_pragma: Option<String>,
+    /// What it does to a transaction, if that is all it does.
+    pub control: Option<Control>,
+}
+
+/// How a statement controls transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// BEGIN.
+    Begin,
+    /// COMMIT or END.
+    Commit,
+    /// ROLLBACK of all of it.
+    Rollback,
+    /// SAVEPOINT, by its name.
+    Save(String),
+    /// RELEASE.
+    Release(String),
+    /// ROLLBACK TO.
+    Return(String),
+}
+
+impl Control {
+    fn of(action: &AuthAction<'_>) -> Option<Self> {
+        use TransactionOperation as O;
+        Some(match action {
+            AuthAction::Transaction { operation } => match operation {
+                O::Begin => Self::Begin,
+                O::Rollback => Self::Rollback,
+                _ => Self::Commit,
+            },
+            AuthAction::Savepoint {
+                operation,
+                savepoint_name,
+            } => {
+                let name = (*savepoint_name).to_owned();
+                match operation {
+                    O::Begin => Self::Save(name),
+                    O::Rollback => Self::Return(name),
+                    _ => Self::Release(name),
+                }
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// The state behind the authorizer of one connection.
@@ -244,7 +288,10 @@ impl State {
             } => self.pragma(pragma_name, pragma_value),
             A::Transaction { .. } | A::Savepoint { .. } => {
                 // VACUUM and FTS3 open transactions of their own while they run.
-                if self.running || matches!(self.mode, Mode::Shell | Mode::ShellRead) {
+                if self.running {
+                    Ok(())
+                } else if matches!(self.mode, Mode::Shell | Mode::ShellRead) {
+                    self.seen.control = Control::of(&context.action);
                     Ok(())
                 } else {
                     Err((Rule::Transaction, "control a transaction".into(), None))

@@ -91,8 +91,35 @@ enum Written {
         before: Vec<super::track::schema::Object>,
         after: Vec<super::track::schema::Object>,
         inverse: Inverse,
-        saved: Vec<(String, Vec<String>, Option<i64>)>,
+        saved: Vec<Head>,
     },
+    Statistics {
+        before: Vec<Head>,
+        after: Vec<Head>,
+        alone: bool,
+    },
+}
+
+/// Saved rows, less the rows: the table, its columns, its sequence.
+type Head = (String, Vec<String>, Option<i64>);
+
+fn heads(all: &[Saved]) -> Vec<Head> {
+    let head = |saved: &Saved| (saved.table.clone(), saved.columns.clone(), saved.sequence);
+    all.iter().map(head).collect()
+}
+
+/// The first of `parts` are the rows.
+fn whole(heads: Vec<Head>, parts: &mut impl Iterator<Item = Vec<u8>>) -> Vec<Saved> {
+    heads
+        .into_iter()
+        .zip(parts)
+        .map(|((table, columns, sequence), bytes)| Saved {
+            table,
+            columns,
+            bytes,
+            sequence,
+        })
+        .collect()
 }
 
 const TABLES: &str = "
@@ -164,19 +191,32 @@ impl History {
                     after,
                     inverse,
                     saved,
+                    ..
                 } => {
                     let Some(Ok(inverse)) = inverse else { continue };
-                    let head = |saved: &Saved| {
-                        (saved.table.clone(), saved.columns.clone(), saved.sequence)
-                    };
                     let written = Written::Schema {
                         before: before.clone(),
                         after: after.clone(),
                         inverse: inverse.clone(),
-                        saved: saved.iter().map(head).collect(),
+                        saved: heads(saved),
                     };
                     put(at, 0, &json(&written))?;
                     for (part, saved) in saved.iter().enumerate() {
+                        put(at, part + 1, &saved.bytes)?;
+                    }
+                }
+                Step::Statistics {
+                    before,
+                    after,
+                    alone,
+                } => {
+                    let written = Written::Statistics {
+                        before: heads(before),
+                        after: heads(after),
+                        alone: *alone,
+                    };
+                    put(at, 0, &json(&written))?;
+                    for (part, saved) in before.iter().chain(after).enumerate() {
                         put(at, part + 1, &saved.bytes)?;
                     }
                 }
@@ -319,31 +359,35 @@ impl History {
                 parts.push(data);
             }
         }
-        let step = |(written, mut parts): (Written, Vec<Vec<u8>>)| match written {
-            Written::Rows { columns } => Step::Rows {
-                changes: Changeset::from(parts.pop().unwrap_or_default()),
-                columns,
-            },
-            Written::Schema {
-                before,
-                after,
-                inverse,
-                saved,
-            } => Step::Schema {
-                before,
-                after,
-                inverse: Some(Ok(inverse)),
-                saved: saved
-                    .into_iter()
-                    .zip(parts)
-                    .map(|((table, columns, sequence), bytes)| Saved {
-                        table,
-                        columns,
-                        bytes,
-                        sequence,
-                    })
-                    .collect(),
-            },
+        let step = |(written, parts): (Written, Vec<Vec<u8>>)| {
+            let mut parts = parts.into_iter();
+            match written {
+                Written::Rows { columns } => Step::Rows {
+                    changes: Changeset::from(parts.next().unwrap_or_default()),
+                    columns,
+                },
+                Written::Schema {
+                    before,
+                    after,
+                    inverse,
+                    saved,
+                } => Step::Schema {
+                    before,
+                    after,
+                    inverse: Some(Ok(inverse)),
+                    saved: whole(saved, &mut parts),
+                    lost: Vec::new(),
+                },
+                Written::Statistics {
+                    before,
+                    after,
+                    alone,
+                } => Step::Statistics {
+                    before: whole(before, &mut parts),
+                    after: whole(after, &mut parts),
+                    alone,
+                },
+            }
         };
         Ok(steps.into_iter().map(step).collect())
     }

@@ -1,11 +1,13 @@
 //! Several statements of a client in one transaction.
 
 use super::Database;
+use super::recorded::Call;
 use super::run::explains;
 use super::tracked::{Ending, Tracked};
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
+use crate::engine::params::Params;
 use crate::engine::{failure, statement, text};
 
 impl Database {
@@ -67,7 +69,11 @@ impl Database {
         }
         let ended = match tracked {
             None => self.trusted("COMMIT"),
-            Some(tracked) => self.conclude(tracked, ending, sql, &mut output),
+            Some(tracked) => {
+                let call = Call::new(sql, &Params::None);
+                let (done, beyond) = self.finish(tracked, &call)?;
+                self.conclude(&done, beyond, ending, &call, &mut output)
+            }
         };
         ended.map_err(|failure| Failure {
             message: format!(
@@ -141,7 +147,6 @@ impl Database {
     }
 }
 
-/// The failure of a whole batch for that of one of its statements.
 /// Says which statements returned rows that are not shown; the last one's are.
 fn unshown(returned: &[usize]) -> Option<String> {
     let (last, others) = returned.split_last()?;
@@ -161,6 +166,7 @@ fn unshown(returned: &[usize]) -> Option<String> {
     ))
 }
 
+/// The failure of a whole batch for that of one of its statements.
 fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
     let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
     Failure {

@@ -10,20 +10,25 @@
 //!
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
-use std::cell::OnceCell;
-use std::sync::Arc;
 mod batch;
+mod kept;
 mod recorded;
 mod run;
 pub mod shell;
+mod told;
 mod tracked;
+mod undone;
 pub mod work;
 
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
+use self::kept::Pending;
+use self::recorded::Warned;
 pub use self::tracked::Ending;
 use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
@@ -77,6 +82,9 @@ pub struct Database {
     explains_triggers: bool,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
+    /// What a shell has written in the transaction that is open.
+    pending: RefCell<Option<Pending>>,
+    warned: RefCell<Warned>,
 }
 
 /// An open connection.
@@ -122,6 +130,8 @@ impl Database {
             keeps: false,
             explains_triggers: false,
             history: OnceCell::new(),
+            pending: RefCell::default(),
+            warned: RefCell::default(),
         }
     }
 
@@ -416,19 +426,16 @@ impl Database {
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         self.gate.enter(Mode::Trusted);
         let open = !self.keeps && self.in_transaction();
-        let undone = if open {
-            self.pulse.mute(true);
-            let undone = self.trusted("ROLLBACK");
-            self.pulse.mute(false);
-            undone
-        } else {
-            Ok(())
-        };
+        let undone = if open { self.roll_back_open() } else { Ok(()) };
         if undone.is_err() {
             // Closing rolls back too.
             self.link = None;
         }
         self.gate.enter(Mode::Nothing);
+        if !self.keeps {
+            self.pending.take();
+            self.warned.borrow_mut().end();
+        }
         let result = result?;
         if open {
             return Err(Failure::new(
@@ -438,6 +445,14 @@ impl Database {
             .hint("Give all statements of the transaction to sqlarium_batch."));
         }
         Ok(result)
+    }
+
+    /// Rolls back the open transaction, however little of the budgets is left.
+    fn roll_back_open(&self) -> Result<(), Failure> {
+        self.pulse.mute(true);
+        let undone = self.trusted("ROLLBACK");
+        self.pulse.mute(false);
+        undone
     }
 
     /// Runs a statement of our own.

@@ -6,6 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Statement, StatementStatus};
 
 use super::Database;
+use super::tracked::stands_outside;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::{Mode, Rule};
 use crate::engine::connection::Access;
@@ -170,10 +171,7 @@ impl Database {
         values: &[(String, Value)],
         sink: &mut dyn Sink,
     ) -> Result<Counters, Option<Trouble>> {
-        let mut prepared = self.compile(sql, mode);
-        while prepared.is_err() && self.know_shadow() {
-            prepared = self.compile(sql, mode);
-        }
+        let prepared = self.compile(sql, mode);
         let mut statement = match prepared {
             Ok(statement) => statement,
             Err(unprepared) => {
@@ -192,8 +190,9 @@ impl Database {
         };
         self.check(&statement, sql)
             .map_err(|failure| Some(Trouble::Refused(failure)))?;
+        let seen = self.gate.seen();
         // SQLite cannot tell the question for the journal mode from a change of it.
-        let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
+        let asks = seen.bare_pragma.as_deref() == Some("journal_mode");
         let explains = match statement.is_explain() {
             0 => Explains::Nothing,
             1 => Explains::Code,
@@ -207,24 +206,53 @@ impl Database {
             }
             _ => {}
         }
-        params::bind_known(&mut statement, values)
-            .map_err(|failure| Some(Trouble::Refused(failure)))?;
+        let recorded = mode == Mode::Shell && explains == Explains::Nothing && self.is_recorded();
+        match seen.control {
+            Some(control) if recorded => self.control_recorded(&control, || {
+                self.go(&mut statement, sql, (mode, explains), values, sink)
+            }),
+            None if recorded && writes && !stands_outside(sql) => {
+                drop(statement);
+                self.write_recorded(sql, values, sink)
+            }
+            _ => self.go(&mut statement, sql, (mode, explains), values, sink),
+        }
+        .map_err(Some)
+    }
+
+    /// Runs a statement that was compiled.
+    pub(super) fn go(
+        &self,
+        statement: &mut Statement<'_>,
+        sql: &str,
+        (mode, explains): (Mode, Explains),
+        values: &[(String, Value)],
+        sink: &mut dyn Sink,
+    ) -> Result<Counters, Trouble> {
+        params::bind_known(statement, values).map_err(Trouble::Refused)?;
         self.gate.run(if explains == Explains::Nothing {
             mode
         } else {
             Mode::Read
         });
-        self.drive(&mut statement, explains, sink)
-            .map_err(|error| {
-                Some(match error {
-                    Stopped::Output(error) => Trouble::Output(error),
-                    Stopped::Sqlite(error) => self.trouble(&error, Phase::Step, sql),
-                })
+        self.drive(statement, explains, sink)
+            .map_err(|error| match error {
+                Stopped::Output(error) => Trouble::Output(error),
+                Stopped::Sqlite(error) => self.trouble(&error, Phase::Step, sql),
             })?;
-        Ok(Counters::of(&statement))
+        Ok(Counters::of(statement))
     }
 
-    fn compile(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
+    pub(super) fn compile(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
+        let mut prepared = self.compile_once(sql, mode);
+        // Once for each R-Tree that the statement opens.
+        while prepared.is_err() && self.know_shadow() {
+            prepared = self.compile_once(sql, mode);
+        }
+        prepared
+    }
+
+    fn compile_once(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
         self.gate.enter(match mode {
             // Explained, a write is only looked at.
             Mode::Read | Mode::ShellRead if super::run::explains(sql) => Mode::Explain,
@@ -286,7 +314,7 @@ impl Database {
         Ok(())
     }
 
-    fn unprepared_trouble(&self, unprepared: Unprepared, sql: &str) -> Trouble {
+    pub(super) fn unprepared_trouble(&self, unprepared: Unprepared, sql: &str) -> Trouble {
         match unprepared {
             Unprepared::Sqlite(error) => self.trouble(&error, Phase::Prepare, sql),
             other => Trouble::Refused(self.unprepared(other, sql, 0)),

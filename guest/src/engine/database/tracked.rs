@@ -1,10 +1,11 @@
 //! Writing with a look at what it changes: a dry run, which keeps nothing.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use rusqlite::Connection;
-use serde_json::json;
 
+use super::recorded::Call;
+use super::told::report;
 use super::{Database, recorded};
 use crate::command::catalogue::{Count, Counter, relations};
 use crate::command::output::Output;
@@ -12,8 +13,7 @@ use crate::command::status::Failure;
 use crate::engine::authorizer::{Mode, Seen};
 use crate::engine::params::Params;
 use crate::engine::track::schema::Object;
-use crate::engine::track::session::Counts;
-use crate::engine::track::{Parts, Summary, Tracker};
+use crate::engine::track::{Parts, Step, Summary, Tracker};
 use crate::engine::{failure, text};
 
 /// What becomes of what is written.
@@ -35,6 +35,54 @@ pub(super) struct Tracked<'c> {
     pub(super) ending: Ending,
 }
 
+/// What was done in a transaction that was followed.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) steps: Vec<Step>,
+    /// Tables that have rows that are not recorded.
+    nameless: BTreeSet<String>,
+    parts: Parts,
+    /// Why it cannot be taken back, if it could not be followed.
+    lost: Option<String>,
+    /// What the steps of several statements take.
+    bytes: u64,
+}
+
+impl Done {
+    /// What could not be followed.
+    pub(super) fn lost(why: &str) -> Self {
+        Self {
+            lost: Some(why.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing was done.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.lost.is_none()
+    }
+
+    /// Adds what was done behind it, as far as there is room.
+    pub(super) fn add(&mut self, next: Self, room: Option<u64>) {
+        self.bytes += recorded::bytes(&next.steps);
+        self.steps.extend(next.steps);
+        if let Some(room) = room.filter(|room| self.bytes > *room) {
+            self.lost
+                .get_or_insert_with(|| recorded::too_large(self.bytes, room));
+            self.steps.clear();
+        }
+        self.nameless.extend(next.nameless);
+        self.parts.add(next.parts);
+        self.lost = self.lost.take().or(next.lost);
+    }
+
+    /// Why it is beyond undo, if it is.
+    fn beyond(&self, room: Option<u64>) -> Option<String> {
+        let why = recorded::beyond(&self.steps, self.nameless.iter().cloned(), room?);
+        self.lost.clone().or(why)
+    }
+}
+
 impl Database {
     /// Runs one statement in a transaction of its own and follows it.
     pub(super) fn write_tracked(
@@ -43,8 +91,8 @@ impl Database {
         params: &Params,
         ending: Ending,
     ) -> Result<Output, Failure> {
-        let word = text::first_word(sql).to_uppercase();
-        if OUTSIDE.contains(&word.as_str()) {
+        if stands_outside(sql) {
+            let word = text::first_word(sql).to_uppercase();
             return Err(failure::untried(&word));
         }
         if ending == Ending::Keep {
@@ -74,20 +122,20 @@ impl Database {
             self.count(&mut output, sql, before)?;
         }
         tracked.after(self, &seen, sql, 0)?;
-        self.conclude(tracked, ending, sql, &mut output)?;
+        let call = Call::new(sql, params);
+        let (done, beyond) = self.finish(tracked, &call)?;
+        self.conclude(&done, beyond, ending, &call, &mut output)?;
         Ok(output)
     }
 
     /// Whether a statement is one whose changes can be recorded, rather than one that cannot run in
     /// a transaction or that only reads.
     pub(super) fn records(&self, sql: &str) -> bool {
-        let word = text::first_word(sql).to_uppercase();
-        if OUTSIDE.contains(&word.as_str()) {
-            return false;
-        }
         // What is wrong with it is said when it is run.
-        self.prepare(sql, Mode::Write)
-            .is_ok_and(|(statement, _)| !statement.readonly())
+        !stands_outside(sql)
+            && self
+                .prepare(sql, Mode::Write)
+                .is_ok_and(|(statement, _)| !statement.readonly())
     }
 
     /// Follows the transaction that has begun.
@@ -107,52 +155,86 @@ impl Database {
         })
     }
 
+    /// What was done in a transaction that was followed, and why it is beyond undo if it is.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_state` if it is, and the client was not told before.
+    pub(super) fn finish(
+        &self,
+        tracked: Tracked<'_>,
+        call: &Call<'_>,
+    ) -> Result<(Done, Option<String>), Failure> {
+        let ending = tracked.ending;
+        let done = self.followed(tracked)?;
+        let beyond = match ending {
+            Ending::Keep => self.admit(&done, call)?,
+            Ending::DryRun => done.beyond(self.room()).inspect(|_| self.warn(call)),
+        };
+        Ok((done, beyond))
+    }
+
+    /// What was done in a transaction that was followed.
+    pub(super) fn followed(&self, tracked: Tracked<'_>) -> Result<Done, Failure> {
+        self.gate.enter(Mode::Trusted);
+        let Tracked {
+            tracker,
+            mut parts,
+            ending,
+        } = tracked;
+        let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
+        let (steps, nameless) = match tracker.finish() {
+            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
+                return Ok(Done::lost(
+                    "the rows that it changed are too many for --memory",
+                ));
+            }
+            finished => finished.map_err(fail)?,
+        };
+        parts.look(self.connection()?).map_err(fail)?;
+        Ok(Done {
+            steps,
+            nameless,
+            parts,
+            ..Done::default()
+        })
+    }
+
+    /// Why what was done is beyond undo, if it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::finish`].
+    pub(super) fn admit(&self, done: &Done, call: &Call<'_>) -> Result<Option<String>, Failure> {
+        let beyond = done.beyond(self.room());
+        if let Some(why) = &beyond {
+            self.confirm(call, why)?;
+        }
+        Ok(beyond)
+    }
+
     /// Ends a transaction that was followed.
     pub(super) fn conclude(
         &self,
-        tracked: Tracked<'_>,
+        done: &Done,
+        beyond: Option<String>,
         ending: Ending,
-        sql: &str,
+        call: &Call<'_>,
         output: &mut Output,
     ) -> Result<(), Failure> {
         self.gate.enter(Mode::Trusted);
         let connection = self.connection()?;
-        let Tracked {
-            tracker, mut parts, ..
-        } = tracked;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        let mut too_much = None;
-        let (steps, nameless) = match tracker.finish() {
-            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
-                too_much = Some("the rows that it changed are too many for --memory".to_owned());
-                Default::default()
-            }
-            finished => finished.map_err(fail)?,
-        };
-        let beyond = self
-            .room()
-            .and_then(|room| recorded::beyond(&steps, nameless.iter().cloned(), room))
-            .or(too_much);
-        parts.look(connection).map_err(fail)?;
-        let summary = Summary::new(&steps, &parts).map_err(fail)?;
+        let summary = Summary::new(&done.steps, &done.parts).map_err(fail)?;
         match ending {
-            Ending::Keep => self.commit_recorded(sql, &steps, &summary, beyond, output),
+            Ending::Keep => self.commit_recorded(call, &done.steps, &summary, beyond, output),
             Ending::DryRun => {
                 // What holds at the commit alone would be refused there.
                 let broken = broken_references(connection).map_err(fail)?;
                 let made = count(connection, &summary.schema.made).map_err(fail)?;
-                self.pulse.mute(true);
-                let undone = self.trusted("ROLLBACK");
-                self.pulse.mute(false);
-                undone?;
-                let dropped = count(connection, &summary.schema.dropped).map_err(fail)?;
-                let report = Report {
-                    summary: &summary,
-                    made: &made,
-                    dropped: &dropped,
-                };
-                report.fill(output);
-                for table in nameless {
+                self.roll_back_open()?;
+                report(&summary, &made, output);
+                for table in &done.nameless {
                     output.notes.push(format!(
                         "{table} has rows whose primary key is NULL; changes of such rows are not counted."
                     ));
@@ -207,6 +289,12 @@ impl Tracked<'_> {
     }
 }
 
+/// Whether a statement takes no part in a transaction.
+pub(super) fn stands_outside(sql: &str) -> bool {
+    let word = text::first_word(sql).to_uppercase();
+    OUTSIDE.contains(&word.as_str())
+}
+
 fn is_out_of_memory(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -258,119 +346,4 @@ fn count(connection: &Connection, objects: &[Object]) -> rusqlite::Result<Vec<Op
             })
         })
         .collect()
-}
-
-/// What a dry run says.
-struct Report<'a> {
-    summary: &'a Summary,
-    /// The rows of what would be made and dropped, in the order of the summary.
-    made: &'a [Option<u64>],
-    dropped: &'a [Option<u64>],
-}
-
-impl Report<'_> {
-    fn fill(&self, output: &mut Output) {
-        output.changes = None;
-        output.last_insert_rowid = None;
-        let mut text = "Dry run: nothing was kept.\n".to_owned();
-        if self.summary.is_empty() {
-            text.push_str("It would change nothing.\n");
-        } else {
-            text.push_str("It would change:\n");
-        }
-        for line in lines(self.summary) {
-            _ = writeln!(text, "  {line}");
-        }
-        let schema = &self.summary.schema;
-        let rows = |rows: &Option<u64>| match rows {
-            Some(1) => " with 1 row".to_owned(),
-            Some(rows) if *rows > 0 => format!(" with {rows} rows"),
-            _ => String::new(),
-        };
-        let mut objects = Vec::new();
-        let mut tell = |object: &Object, change: &str, count: &Option<u64>| {
-            _ = writeln!(
-                text,
-                "  {} {}: {change}{}",
-                object.kind,
-                object.name,
-                rows(count)
-            );
-            let mut told = json!({"type": object.kind, "name": object.name, "change": change});
-            if let Some(count) = count {
-                told["rows"] = (*count).into();
-            }
-            objects.push(told);
-        };
-        for (object, count) in schema.made.iter().zip(self.made) {
-            tell(object, "made", count);
-        }
-        for (object, count) in schema.dropped.iter().zip(self.dropped) {
-            tell(object, "dropped", count);
-        }
-        for (object, _) in &schema.altered {
-            tell(object, "altered", &None);
-        }
-        output.text = Some(text);
-        output.extra.insert("dry_run".into(), true.into());
-        output
-            .extra
-            .insert("would_change".into(), counts(self.summary));
-        output
-            .extra
-            .insert("would_change_schema".into(), objects.into());
-    }
-}
-
-/// What becomes of rows, one line for each table.
-pub(super) fn lines(summary: &Summary) -> Vec<String> {
-    let mut lines: Vec<String> = summary
-        .tables
-        .iter()
-        .map(|(table, counts)| format!("{table}: {}", in_words(*counts)))
-        .collect();
-    lines.extend(
-        summary
-            .virtuals
-            .iter()
-            .map(|table| format!("{table}: a virtual table, whose rows cannot be counted")),
-    );
-    lines
-}
-
-/// The same for the JSON form.
-pub(super) fn counts(summary: &Summary) -> serde_json::Value {
-    let tables = summary.tables.iter().map(|(table, counts)| {
-        json!({
-            "table": table,
-            "inserted": counts.inserted,
-            "updated": counts.updated,
-            "deleted": counts.deleted,
-        })
-    });
-    let virtuals = summary
-        .virtuals
-        .iter()
-        .map(|table| json!({"table": table, "virtual": true}));
-    tables.chain(virtuals).collect()
-}
-
-/// `1 row inserted, 2 deleted`.
-fn in_words(counts: Counts) -> String {
-    let parts = [
-        (counts.inserted, "inserted"),
-        (counts.updated, "updated"),
-        (counts.deleted, "deleted"),
-    ];
-    let mut words = String::new();
-    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
-        let unit = match (words.is_empty(), count) {
-            (true, 1) => " row",
-            (true, _) => " rows",
-            (false, _) => "",
-        };
-        let comma = if words.is_empty() { "" } else { ", " };
-        _ = write!(words, "{comma}{count}{unit} {what}");
-    }
-    words
 }

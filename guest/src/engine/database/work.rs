@@ -4,6 +4,7 @@
 use rusqlite::{Connection, Statement};
 
 use super::Database;
+use super::recorded::Call;
 use crate::command::output::Output;
 use crate::command::status::{Failure, Status};
 use crate::engine::authorizer::Mode;
@@ -12,6 +13,9 @@ use crate::engine::failure;
 use crate::engine::params::Params;
 use crate::engine::pulse::Pulse;
 use crate::engine::track::Summary;
+
+/// Why what comes from a file is beyond undo.
+const FROM_FILE: &str = "rows that come from a file are not recorded one by one";
 
 /// A database in one transaction.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,8 @@ impl Database {
     }
 
     /// Changes the database in one transaction, all or nothing. `what` names it in the record of
-    /// writes (`--undo`), which holds no more of it than that it is beyond undo; that is said in `output`.
+    /// writes (`--undo`), which holds no more of it than that it is beyond undo; that is said before
+    /// and in `output`.
     ///
     /// # Errors
     ///
@@ -49,7 +54,7 @@ impl Database {
         }
         self.begin(Access::Write)?;
         let result = self
-            .settle()
+            .announce(what)
             .and_then(|()| self.trusted("BEGIN IMMEDIATE"))
             .and_then(|()| change(Work { database: self }))
             .and_then(|done| self.commit_whole(what, output).map(|()| done));
@@ -72,7 +77,7 @@ impl Database {
             return Err(failure::writes("replace the database", &self.settings));
         }
         self.begin(Access::Write)?;
-        let result = self.settle().and_then(|()| {
+        let result = self.announce(what).and_then(|()| {
             self.gate.enter(Mode::Trusted);
             let result = match &mut self.link {
                 Some(link) => replace(&mut link.connection, &self.pulse),
@@ -96,22 +101,28 @@ impl Database {
         result
     }
 
-    /// Finds out what became of the last recorded write, before the next.
-    fn settle(&self) -> Result<(), Failure> {
-        if self.is_recorded() {
-            self.settle_doubt()
-        } else {
-            Ok(())
+    /// Before what is too much to be recorded row by row.
+    fn announce(&self, what: &str) -> Result<(), Failure> {
+        if !self.is_recorded() {
+            return Ok(());
         }
+        self.confirm(&Call::new(what, &Params::None), FROM_FILE)?;
+        self.settle_doubt()
     }
 
-    /// Commits what is too much to be recorded row by row.
+    /// Commits it.
     fn commit_whole(&self, what: &str, output: &mut Output) -> Result<(), Failure> {
         if !self.is_recorded() {
             return self.trusted("COMMIT");
         }
-        let beyond = "rows that come from a file are not recorded one by one";
-        self.commit_recorded(what, &[], &Summary::default(), Some(beyond.into()), output)
+        let call = Call::new(what, &Params::None);
+        self.commit_recorded(
+            &call,
+            &[],
+            &Summary::default(),
+            Some(FROM_FILE.into()),
+            output,
+        )
     }
 
     fn within<T>(

@@ -111,7 +111,6 @@ fn what_would_be_made_dropped_and_altered_is_listed_with_its_rows() {
     let output = try_batch(&mut engine, sql).unwrap();
     let text = told(&output);
     for line in [
-        "old: 1 row inserted",
         "wide: 1 row inserted",
         "child: 1 row updated",
         "table fresh: made with 3 rows",
@@ -128,6 +127,67 @@ fn what_would_be_made_dropped_and_altered_is_listed_with_its_rows() {
         json!({"type": "table", "name": "fresh", "change": "made", "rows": 3})
     );
     assert_eq!(number(&mut engine, "SELECT count(*) FROM old"), 2);
+}
+
+#[test]
+fn what_is_told_is_how_it_is_in_the_end() {
+    const BEFORE: &str =
+        "CREATE TABLE ch(id INTEGER PRIMARY KEY); INSERT INTO ch VALUES(1), (2), (3);
+               CREATE TABLE other(x); INSERT INTO other VALUES(1)";
+    for (sql, lines) in [
+        (
+            "DROP TABLE ch; CREATE TABLE ch(id INTEGER PRIMARY KEY); INSERT INTO ch VALUES(1)",
+            "It would change:\n  ch: 1 row inserted, 3 deleted\n  table ch: dropped and made anew\n",
+        ),
+        (
+            "DELETE FROM ch WHERE id = 1; INSERT INTO ch VALUES(7), (8); DROP TABLE ch",
+            "It would change:\n  table ch: dropped with 3 rows\n",
+        ),
+        (
+            "CREATE TABLE q1(x); INSERT INTO q1 VALUES(1), (2); DROP TABLE q1",
+            "It would change nothing.\n  table q1: made and dropped again\n",
+        ),
+        (
+            "CREATE VIRTUAL TABLE f USING fts5(x); INSERT INTO f VALUES('a'); DROP TABLE f",
+            "It would change nothing.\n  table f: made and dropped again\n",
+        ),
+        (
+            "ALTER TABLE ch RENAME TO aa; UPDATE aa SET id = 9 WHERE id = 3; ALTER TABLE aa RENAME TO bb",
+            "It would change:\n  bb: 1 row inserted, 1 deleted\n  table ch: renamed to bb\n",
+        ),
+        (
+            "CREATE TABLE new(id INTEGER PRIMARY KEY, more); INSERT INTO new SELECT id, 0 FROM ch;
+             DROP TABLE ch; ALTER TABLE new RENAME TO ch",
+            "It would change:\n  ch: 3 rows inserted, 3 deleted\n  table ch: dropped and made anew\n",
+        ),
+        (
+            "DROP TABLE ch; ALTER TABLE other RENAME TO ch",
+            "It would change:\n  table ch: dropped with 3 rows\n  table other: renamed to ch\n",
+        ),
+        (
+            "ALTER TABLE ch RENAME TO aa; CREATE TABLE ch(x); INSERT INTO ch VALUES(1)",
+            "It would change:\n  ch: 1 row inserted\n  table ch: made with 1 row\n  table ch: renamed to aa\n",
+        ),
+        (
+            "ANALYZE",
+            "It would change:\n  statistics for the query planner: gathered or dropped\n",
+        ),
+    ] {
+        let mut engine = engine_with(Settings::default(), BEFORE);
+        let output = try_batch(&mut engine, sql).unwrap();
+        assert_eq!(
+            told(&output),
+            format!("Dry run: nothing was kept.\n{lines}"),
+            "{sql}"
+        );
+    }
+    let mut engine = engine(BEFORE);
+    let output = try_batch(&mut engine, "ALTER TABLE ch RENAME TO aa; ANALYZE").unwrap();
+    assert_eq!(
+        output.extra["would_change_schema"],
+        json!([{"type": "table", "name": "ch", "change": "renamed", "to": "aa"}])
+    );
+    assert_eq!(output.extra["would_change_statistics"], true);
 }
 
 #[test]

@@ -322,6 +322,7 @@ fn what_is_beyond_undo_is_said_before_and_after_and_stops_undoing() {
                 .any(|note| note.contains(&format!("It would be beyond undo: {why}"))),
             "{tried:?}"
         );
+        // That is enough to be told once.
         let done = exec(&mut engine, sql).unwrap();
         assert!(
             done.notes
@@ -343,9 +344,14 @@ fn a_write_too_large_to_keep_is_beyond_undo() {
         },
         ..recording()
     };
-    let mut engine = engine_with(
-        settings,
-        "CREATE TABLE t(a); INSERT INTO t VALUES(randomblob(900000)), (randomblob(900000))",
+    let mut engine = engine_with(settings, "CREATE TABLE t(a)");
+    for _ in 0..2 {
+        exec(&mut engine, "INSERT INTO t VALUES(randomblob(900000))").unwrap();
+    }
+    refused(
+        exec(&mut engine, "DROP TABLE t"),
+        Status::InvalidState,
+        "beyond undo",
     );
     let output = exec(&mut engine, "DROP TABLE t").unwrap();
     assert!(
@@ -471,4 +477,197 @@ fn without_a_record_there_is_nothing_to_undo_and_that_says_where_there_is() {
     refused(undo(&mut engine), Status::Unsupported, "mcp --undo");
     let past = engine.database(None).unwrap().past(9);
     assert_eq!(past.unwrap_err().status, Status::Unsupported);
+}
+
+#[test]
+fn keys_that_do_not_fit_their_table_are_not_in_the_way() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, "");
+    let mut states = Vec::new();
+    for sql in [
+        "CREATE TABLE p(id INTEGER PRIMARY KEY)",
+        "CREATE TABLE k(x REFERENCES p(id))",
+        "INSERT INTO p VALUES(1)",
+        "DROP TABLE p",
+        "CREATE TABLE p(z)",
+        "INSERT INTO p VALUES(5)",
+    ] {
+        states.push(everything(&path));
+        exec(&mut engine, sql).unwrap();
+    }
+    for state in states.iter().rev() {
+        undo(&mut engine).unwrap();
+        assert_eq!(everything(&path), *state);
+    }
+    // Those of another process as little.
+    for (write, meddle) in [
+        ("CREATE TABLE nn(x)", "CREATE TABLE fkc(x REFERENCES nn(x))"),
+        (
+            "CREATE TABLE a(x); INSERT INTO a VALUES(1)",
+            "CREATE TABLE b(x REFERENCES a(nocol))",
+        ),
+    ] {
+        batch(&mut engine, write).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(meddle)
+            .unwrap();
+        undo(&mut engine).unwrap_or_else(|failure| panic!("{write}: {failure}"));
+    }
+}
+
+#[test]
+fn references_that_undoing_would_break_are_in_the_way() {
+    for (write, meddle, why) in [
+        (
+            "CREATE UNIQUE INDEX i ON plain(x)",
+            "CREATE TABLE c(x REFERENCES plain(x)); INSERT INTO c VALUES(9)",
+            "foreign keys of c would not fit the table that they name",
+        ),
+        (
+            "CREATE INDEX j ON plain(x); INSERT INTO parent VALUES(9)",
+            "INSERT INTO child VALUES(9)",
+            "foreign keys would lead nowhere, those of child",
+        ),
+    ] {
+        let folder = Folder::new();
+        let sql = "CREATE TABLE plain(x); CREATE TABLE parent(id INTEGER PRIMARY KEY);
+                   CREATE TABLE child(p REFERENCES parent(id)); INSERT INTO child VALUES(NULL)";
+        let (mut engine, path) = on(&folder, sql);
+        batch(&mut engine, write).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(&format!("PRAGMA foreign_keys=OFF; {meddle}"))
+            .unwrap();
+        let state = everything(&path);
+        refused(undo(&mut engine), Status::InvalidState, why);
+        assert_eq!(everything(&path), state);
+    }
+}
+
+#[test]
+fn undoing_leaves_the_choice_of_foreign_keys_as_it_is() {
+    let mut engine = engine_with(recording(), "CREATE TABLE t(a)");
+    exec(&mut engine, "PRAGMA foreign_keys = OFF").unwrap();
+    undo(&mut engine).unwrap();
+    assert_eq!(number(&mut engine, "PRAGMA foreign_keys"), 0);
+}
+
+#[test]
+fn statistics_are_taken_back_too() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, SHOP);
+    let mut states = Vec::new();
+    for sql in [
+        "ANALYZE",
+        "DELETE FROM plain",
+        "ANALYZE plain",
+        "DROP INDEX by_name",
+        "DROP TABLE items",
+        "DROP TABLE sqlite_stat1",
+    ] {
+        states.push(everything(&path));
+        exec(&mut engine, sql).unwrap();
+        assert_ne!(everything(&path), states[states.len() - 1], "{sql}");
+    }
+    assert_eq!(
+        past(&mut engine)[0].0,
+        "statistics for the query planner: gathered or dropped"
+    );
+    for state in states.iter().rev() {
+        undo(&mut engine).unwrap();
+        assert_eq!(everything(&path), *state);
+    }
+    // Others gather them, too; that does not keep a table from coming back.
+    for (write, refusal) in [
+        ("ANALYZE", Some("statistics were gathered again")),
+        ("DROP TABLE norowid", None),
+    ] {
+        exec(&mut engine, write).unwrap();
+        let meddle = "INSERT INTO plain VALUES(9); ANALYZE";
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(meddle)
+            .unwrap();
+        match refusal {
+            Some(why) => drop(refused(undo(&mut engine), Status::InvalidState, why)),
+            None => drop(undo(&mut engine).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn what_is_beyond_undo_runs_when_it_is_asked_for_once_more() {
+    let mut engine = engine_with(
+        recording(),
+        "CREATE TABLE t(a TEXT PRIMARY KEY, b); CREATE VIRTUAL TABLE f USING fts5(x)",
+    );
+    let null = |engine: &mut Engine, b: &str| {
+        let params = Params::from_json(&json!([b])).unwrap();
+        let database = engine.database(None).unwrap();
+        database.exec("INSERT INTO t VALUES(NULL, ?)", &params)
+    };
+    refused(
+        null(&mut engine, "x"),
+        Status::InvalidState,
+        "Send the same once more",
+    );
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
+    assert_eq!(past(&mut engine).len(), 1);
+    // Other values are another write.
+    refused(null(&mut engine, "y"), Status::InvalidState, "beyond undo");
+    null(&mut engine, "y").unwrap();
+    exec(&mut engine, "DELETE FROM t").unwrap_err();
+    exec(&mut engine, "DELETE FROM t").unwrap();
+    // Each time anew.
+    let sql = "INSERT INTO t VALUES('z', 1); DROP TABLE f; CREATE VIRTUAL TABLE f USING fts5(x)";
+    for _ in 0..2 {
+        let failure = refused(
+            batch(&mut engine, sql),
+            Status::InvalidState,
+            "the virtual table f",
+        );
+        assert!(
+            failure.message.starts_with("This write would be"),
+            "{failure}"
+        );
+        assert_eq!(
+            number(&mut engine, "SELECT count(*) FROM t WHERE a = 'z'"),
+            0
+        );
+        batch(&mut engine, sql).unwrap();
+        exec(&mut engine, "DELETE FROM t").unwrap();
+    }
+}
+
+#[test]
+fn what_is_not_recorded_is_not_asked_about() {
+    let mut engine = engine("CREATE VIRTUAL TABLE f USING fts5(x)");
+    exec(&mut engine, "DROP TABLE f").unwrap();
+}
+
+#[test]
+fn what_comes_from_a_file_is_asked_about_before_it_runs() {
+    let mut engine = engine_with(recording(), "CREATE TABLE t(a)");
+    let mut ran = 0;
+    let mut import = |engine: &mut Engine| {
+        let mut output = Output::default();
+        let database = engine.database(None)?;
+        database.change("import t.csv into t", &mut output, |work| {
+            ran += 1;
+            let sql = "INSERT INTO t VALUES(1)";
+            let inserted = work.write(sql)?.raw_execute();
+            inserted.map_err(|error| work.failure(&error, sql))
+        })?;
+        Ok((output, ran))
+    };
+    let failure = import(&mut engine).map(|(output, _)| output);
+    refused(failure, Status::InvalidState, "rows that come from a file");
+    let (output, ran) = import(&mut engine).unwrap();
+    assert_eq!(ran, 1);
+    assert!(
+        output.notes[0].contains("This write is beyond undo"),
+        "{output:?}"
+    );
+    refused(undo(&mut engine), Status::InvalidState, "is beyond undo");
 }

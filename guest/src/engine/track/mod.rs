@@ -4,16 +4,19 @@
 //! through a change of the schema. So what each statement of the schema does is found by comparing
 //! the schema before and after it ([`schema`]), and the rows before it and behind it are recorded
 //! apart. How to take a change of the schema back is decided when it is made ([`inverse`]), and the
-//! rows that go with it are saved before ([`saved`]).
+//! rows that go with it are saved before ([`saved`]). What all of it comes to is a [`Summary`].
 
 pub mod inverse;
+pub mod references;
 pub mod saved;
 pub mod schema;
 pub mod session;
+pub mod statistics;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::authorizer::Seen;
 use super::text;
@@ -21,7 +24,8 @@ use crate::command::catalogue::{quote, relations};
 use inverse::{Deed, Inverse};
 use saved::Saved;
 use schema::{Difference, Object, objects};
-use session::{Changeset, Counts, Recorder};
+use session::{Changeset, Recorder};
+pub use summary::Summary;
 
 /// One piece of what was done.
 #[derive(Debug)]
@@ -43,6 +47,17 @@ pub enum Step {
         inverse: Option<Result<Inverse, String>>,
         /// The rows that it needs for that.
         saved: Vec<Saved>,
+        /// How many rows the tables had that it dropped.
+        lost: Vec<(String, u64)>,
+    },
+    /// What the query planner goes by was changed.
+    Statistics {
+        /// As it was.
+        before: Vec<Saved>,
+        /// As it is.
+        after: Vec<Saved>,
+        /// Whether nothing else was changed with it.
+        alone: bool,
     },
 }
 
@@ -51,18 +66,28 @@ pub enum Step {
 pub struct Tracker<'c> {
     connection: &'c Connection,
     recorder: Option<Recorder<'c>>,
-    /// The schema before the statement of the schema that runs.
-    before: Option<Vec<Object>>,
+    /// What was there before the statement of the schema that runs.
+    before: Option<Before>,
     steps: Vec<Step>,
     /// How many bytes of rows may be saved, if all is to be taken back one day.
     room: Option<u64>,
-    /// What was saved before the statement of the schema that runs.
+    /// Tables that have rows whose primary key is NULL, which are not recorded.
+    nameless: BTreeSet<String>,
+}
+
+/// What was there before a statement of the schema.
+#[derive(Debug, Default)]
+struct Before {
+    objects: Vec<Object>,
+    statistics: Vec<Saved>,
+    /// How many rows the tables have that it drops.
+    lost: Vec<(String, u64)>,
+    /// The rows that taking it back will need.
     saved: Vec<Saved>,
+    /// The columns of the tables that it alters.
     columns: Vec<(String, Vec<String>)>,
     /// Why it cannot be taken back, if that is known before it runs.
     beyond: Option<String>,
-    /// Tables that have rows whose primary key is NULL, which are not recorded.
-    nameless: BTreeSet<String>,
 }
 
 impl<'c> Tracker<'c> {
@@ -80,9 +105,6 @@ impl<'c> Tracker<'c> {
             before: None,
             steps: Vec::new(),
             room,
-            saved: Vec::new(),
-            columns: Vec::new(),
-            beyond: None,
             nameless: BTreeSet::new(),
         })
     }
@@ -95,13 +117,12 @@ impl<'c> Tracker<'c> {
     pub fn before(&mut self, seen: &Seen, sql: &str) -> rusqlite::Result<()> {
         if seen.ddl {
             self.settle()?;
-            self.before = Some(objects(self.connection)?);
-            if let Some(room) = self.room {
-                self.save(seen, sql, room)?;
-            }
+            self.before = Some(self.look(seen, sql)?);
             // The foreign keys that lead to a dropped table act on other tables.
             if !seen.drops.is_empty() {
-                self.recorder = Some(Recorder::start(self.connection, &seen.drops)?);
+                let mut except = seen.drops.clone();
+                except.extend(statistics::TABLES.map(str::to_owned));
+                self.recorder = Some(Recorder::start(self.connection, &except)?);
             }
         } else {
             self.look_for_nameless(&seen.tables)?;
@@ -115,30 +136,34 @@ impl<'c> Tracker<'c> {
     ///
     /// SQLite's.
     pub fn after(&mut self, seen: &Seen, parts: &Parts) -> rusqlite::Result<()> {
-        match self.before.take() {
-            Some(before) => {
-                self.settle()?;
-                self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
-                let after = objects(self.connection)?;
-                if before != after {
-                    let saved = std::mem::take(&mut self.saved);
-                    let inverse = match (self.room, self.beyond.take()) {
-                        (None, _) => None,
-                        (Some(_), Some(why)) => Some(Err(why)),
-                        (Some(_), None) => {
-                            let change = Difference::new(&before, &after);
-                            Some(self.inverse(&change, seen, &saved, parts)?)
-                        }
-                    };
-                    self.steps.push(Step::Schema {
-                        before,
-                        after,
-                        inverse,
-                        saved,
-                    });
-                }
-            }
-            None => self.look_for_nameless(&seen.tables)?,
+        let Some(before) = self.before.take() else {
+            return self.look_for_nameless(&seen.tables);
+        };
+        self.settle()?;
+        self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
+        let after = objects(self.connection)?;
+        let alone = before.objects == after;
+        if !alone {
+            let inverse = match (self.room, &before.beyond) {
+                (None, _) => None,
+                (Some(_), Some(why)) => Some(Err(why.clone())),
+                (Some(_), None) => Some(self.inverse(&before, &after, seen, parts)?),
+            };
+            self.steps.push(Step::Schema {
+                before: before.objects,
+                after,
+                inverse,
+                saved: before.saved,
+                lost: before.lost,
+            });
+        }
+        let after = statistics::of(self.connection)?;
+        if before.statistics != after {
+            self.steps.push(Step::Statistics {
+                before: before.statistics,
+                after,
+                alone,
+            });
         }
         Ok(())
     }
@@ -171,60 +196,78 @@ impl<'c> Tracker<'c> {
         Ok(())
     }
 
-    /// Saves what taking a statement of the schema back will need.
-    fn save(&mut self, seen: &Seen, sql: &str, room: u64) -> rusqlite::Result<()> {
-        self.saved.clear();
-        self.columns.clear();
-        self.beyond = None;
+    /// Looks at what a statement of the schema is about to change, and saves what taking it back
+    /// will need.
+    fn look(&self, seen: &Seen, sql: &str) -> rusqlite::Result<Before> {
+        let mut before = Before {
+            objects: objects(self.connection)?,
+            statistics: statistics::of(self.connection)?,
+            ..Before::default()
+        };
+        let stored = |table: &str| -> rusqlite::Result<bool> {
+            self.connection.query_row(
+                "SELECT count(*) > 0 FROM pragma_table_list \
+                 WHERE schema = 'main' AND type = 'table' AND name = ?1",
+                [table],
+                |row| row.get(0),
+            )
+        };
+        for table in &seen.drops {
+            if stored(table)? {
+                let sql = format!("SELECT count(*) FROM main.{}", quote(table));
+                let rows: i64 = self.connection.query_row(&sql, [], |row| row.get(0))?;
+                before.lost.push((table.clone(), rows.unsigned_abs()));
+            }
+        }
+        let Some(room) = self.room else {
+            return Ok(before);
+        };
         for table in &seen.alters {
             let names = inverse::columns(self.connection, table)?;
-            self.columns.push((table.clone(), names));
+            before.columns.push((table.clone(), names));
         }
         // What is saved in vain does no harm, so the text may say whether a column is dropped.
         let drops_column = text::words(sql).any(|word| word == "drop");
         let altered = seen.alters.iter().filter(|_| drops_column);
         for table in seen.drops.iter().chain(altered) {
-            let kind: Option<String> = self
-                .connection
-                .query_row(
-                    "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?1",
-                    [table],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            if kind.as_deref() != Some("table") {
+            if !stored(table)? {
                 continue;
             }
             match Saved::new(self.connection, table, room)? {
-                Some(saved) => self.saved.push(saved),
+                Some(saved) => before.saved.push(saved),
                 None => {
-                    self.beyond = Some(format!(
+                    before.beyond = Some(format!(
                         "the rows of {table} take more than the {room} bytes that are kept of one write"
                     ));
                 }
             }
         }
-        Ok(())
+        Ok(before)
     }
 
     fn inverse(
         &self,
-        change: &Difference,
+        before: &Before,
+        after: &[Object],
         seen: &Seen,
-        saved: &[Saved],
         parts: &Parts,
     ) -> rusqlite::Result<Result<Inverse, String>> {
-        let saved: Vec<String> = saved.iter().map(|saved| saved.table.clone()).collect();
+        let change = Difference::new(&before.objects, after);
+        let saved: Vec<String> = before
+            .saved
+            .iter()
+            .map(|saved| saved.table.clone())
+            .collect();
         let deed = Deed {
             drops: &seen.drops,
             alters: &seen.alters,
-            columns: &self.columns,
+            columns: &before.columns,
             saved: &saved,
         };
         // Those that the statement made are parts, too.
         let mut parts = parts.clone();
         parts.look(self.connection)?;
-        Inverse::new(self.connection, change, &deed, &parts)
+        Inverse::new(self.connection, &change, &deed, &parts)
     }
 
     /// A primary key may be NULL, unless it is that of a STRICT or WITHOUT ROWID table or the
@@ -262,65 +305,6 @@ impl<'c> Tracker<'c> {
     }
 }
 
-/// What was changed, by table, for a reader.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Rows of ordinary tables.
-    pub tables: BTreeMap<String, Counts>,
-    /// Virtual tables whose own tables were changed: their rows cannot be counted.
-    pub virtuals: BTreeSet<String>,
-    /// What was made, dropped and altered, over all steps.
-    pub schema: Difference,
-}
-
-impl Summary {
-    /// Sums up the steps of one transaction. The virtual tables and their parts are those that
-    /// `parts` knows.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
-        let mut summary = Self::default();
-        let mut ends: Option<(&[Object], &[Object])> = None;
-        for step in steps {
-            match step {
-                Step::Rows { changes, .. } => {
-                    for (table, counts) in changes.counts()? {
-                        if let Some(owner) = parts.owner(&table) {
-                            summary.virtuals.insert(owner.to_owned());
-                        } else {
-                            let sum = summary.tables.entry(table).or_default();
-                            sum.inserted += counts.inserted;
-                            sum.updated += counts.updated;
-                            sum.deleted += counts.deleted;
-                        }
-                    }
-                }
-                Step::Schema { before, after, .. } => {
-                    let first = ends.map_or(before.as_slice(), |(first, _)| first);
-                    ends = Some((first, after));
-                }
-            }
-        }
-        if let Some((first, last)) = ends {
-            summary.schema = Difference::new(first, last);
-            let shown = |object: &Object| {
-                parts.owner(&object.name).is_none() && parts.owner(&object.table).is_none()
-            };
-            summary.schema.made.retain(shown);
-            summary.schema.dropped.retain(shown);
-            summary.schema.altered.retain(|(object, _)| shown(object));
-        }
-        Ok(summary)
-    }
-
-    /// Whether nothing was changed.
-    pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.virtuals.is_empty() && self.schema.is_empty()
-    }
-}
-
 /// The shadow tables of virtual tables.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
@@ -354,6 +338,11 @@ impl Parts {
             }
         }
         Ok(())
+    }
+
+    /// Adds those that others know.
+    pub fn add(&mut self, others: Self) {
+        self.owners.extend(others.owners);
     }
 
     /// The virtual table that a table is a part of.

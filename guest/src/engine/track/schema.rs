@@ -85,8 +85,15 @@ impl Difference {
         difference
     }
 
-    /// Whether nothing changed.
-    pub fn is_empty(&self) -> bool {
-        self.made.is_empty() && self.dropped.is_empty() && self.altered.is_empty()
+    /// The table that one statement renamed, as it was and as it is: no other statement drops one
+    /// and makes one. The tables of a virtual table go along with it.
+    pub fn rename(&self) -> Option<(&Object, &Object)> {
+        Some((table(&self.dropped)?, table(&self.made)?))
     }
+}
+
+/// The table among objects that come or go together.
+fn table(all: &[Object]) -> Option<&Object> {
+    let ordinary = || all.iter().find(|object| object.kind == "table");
+    all.iter().find(|o| o.is_virtual()).or_else(ordinary)
 }

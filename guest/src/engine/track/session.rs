@@ -29,6 +29,15 @@ pub struct Counts {
     pub deleted: u64,
 }
 
+impl Counts {
+    /// Adds what became of other rows.
+    pub fn add(&mut self, other: Self) {
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.deleted += other.deleted;
+    }
+}
+
 /// Changed rows, as they were and as they are.
 #[derive(Debug)]
 pub struct Changeset {
