@@ -345,8 +345,8 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     assert_eq!(answer.object["text"], "1\n");
     assert_eq!(answer.object["errors"], 0);
     assert_eq!(answer.object["ok"], true);
-    let input = ".bail on\nSELEC;\nSELECT 1;";
-    let bailed = server.call("run", json!({ "input": input, "output": "json" }));
+    let lines = ".bail on\nSELEC;\nSELECT 1;";
+    let bailed = server.call("run", json!({ "input": lines, "output": "json" }));
     assert_eq!(bailed.object["ok"], false);
     assert_eq!(
         bailed.object["notes"][0],
