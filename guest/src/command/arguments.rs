@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::near::nearest;
 use super::status::{Failure, Status};
 use super::table::Command;
+use crate::engine::params::exact;
 use crate::settings::Settings;
 
 /// What an argument takes.
@@ -252,9 +253,15 @@ fn take(argument: &Argument, value: &Value) -> Result<Value, String> {
         Shape::Json | Shape::Numbers => match value {
             Value::Array(_) | Value::Object(_) => Some(value.clone()),
             // Some models encode what is nested once more.
-            Value::String(text) => serde_json::from_str(text)
-                .ok()
-                .filter(|inner: &Value| inner.is_array() || inner.is_object()),
+            Value::String(text) => {
+                let text = match argument.shape {
+                    Shape::Json => exact(text),
+                    _ => text.into(),
+                };
+                serde_json::from_str(&text)
+                    .ok()
+                    .filter(|inner: &Value| inner.is_array() || inner.is_object())
+            }
             _ => None,
         },
         Shape::Choice(words) => value

@@ -16,6 +16,8 @@
 //! | `{"real": "Infinity"}` | REAL, `-Infinity` too |
 //! | `[0.5, 1, …]` | BLOB: a vector of 32-bit floats, little-endian |
 
+use std::borrow::Cow;
+
 use rusqlite::Statement;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value as Json;
@@ -57,7 +59,7 @@ impl Params {
                 .collect::<Result<_, _>>()
                 .map(Self::Named),
             // Models often encode the argument once too often.
-            Json::String(text) => match serde_json::from_str(text) {
+            Json::String(text) => match serde_json::from_str(&exact(text)) {
                 Ok(inner @ (Json::Array(_) | Json::Object(_))) => Self::from_json(&inner),
                 _ => Err(shape()),
             },
@@ -150,7 +152,8 @@ fn positional<'v>(
     {
         failure.hint("Give params as an object with one member for each name.")
     } else {
-        failure.hint("Give params as an array with one value for each, null for NULL.")
+        failure
+            .hint("Give params one value for each, null for NULL, as {\"1\": value} or an array.")
     })
 }
 
@@ -212,6 +215,53 @@ fn spelled(names: &[Option<String>]) -> String {
 }
 
 /// One value of `params`; `place` names it in a refusal.
+/// The text of `params` with each integer among the values that no number of 64 bits holds as
+/// `{"integer": "its digits"}`, so that reading it does not make another number of it.
+pub fn exact(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let (mut exact, mut done, mut at) = (String::new(), 0, 0);
+    let mut depth = 0_usize;
+    while at < bytes.len() {
+        let start = at;
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let part =
+                    |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                at += bytes[at..].iter().take_while(|byte| part(byte)).count();
+                let number = &text[start..at];
+                let whole = !number.contains(['.', 'e', 'E']);
+                if whole && depth == 1 && number.len() > 18 && number.parse::<i64>().is_err() {
+                    exact.push_str(&text[done..start]);
+                    exact.push_str("{\"integer\":\"");
+                    exact.push_str(number);
+                    exact.push_str("\"}");
+                    done = at;
+                }
+            }
+            other => {
+                match other {
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    exact.push_str(&text[done..]);
+    Cow::Owned(exact)
+}
+
 fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::new(Status::Syntax, message);
     match json {
@@ -222,12 +272,7 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
             if let Some(integer) = number.as_i64() {
                 Ok(Value::Integer(integer))
             } else if number.is_u64() {
-                Err(refuse(format!(
-                    "The value {number} of params, {place}, does not fit SQLite's 64-bit integers."
-                ))
-                .hint(
-                    "Send it as a string to store text, or with a decimal point to store a real.",
-                ))
+                Err(too_large(&number.to_string(), place))
             } else {
                 Ok(Value::Real(number.as_f64().unwrap_or_default()))
             }
@@ -240,6 +285,16 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
         }),
         Json::Object(members) => {
             let mut all = members.iter();
+            let digits = |text: &str| {
+                let digits = text.strip_prefix('-').unwrap_or(text);
+                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            if let (1, Some(Json::String(text))) = (members.len(), members.get("integer"))
+                && digits(text)
+                && text.parse::<i64>().is_err()
+            {
+                return Err(too_large(text, place));
+            }
             let value = match (all.next(), all.next()) {
                 (Some((kind, Json::String(text))), None) => match kind.as_str() {
                     "blob" => hexadecimal(text).map(Value::Blob),
@@ -258,6 +313,15 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
             })
         }
     }
+}
+
+fn too_large(number: &str, place: &str) -> Failure {
+    let shown: String = number.chars().take(40).collect();
+    Failure::new(
+        Status::Syntax,
+        format!("The value {shown} of params, {place}, does not fit SQLite's 64-bit integers."),
+    )
+    .hint("Send it as a string to store text, or with a decimal point to store a real.")
 }
 
 /// A vector: its elements as 32-bit floats, little-endian.
@@ -313,5 +377,45 @@ impl ToSql for Bound<'_> {
             Value::BadText(bytes) => ValueRef::Text(bytes),
             Value::Blob(bytes) => ValueRef::Blob(bytes),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_beyond_64_bits_are_kept_digit_by_digit() {
+        assert_eq!(
+            exact(
+                r#"[9223372036854775808,-9223372036854775809,1e30,1.5,"18446744073709551616\\\"1"]"#
+            ),
+            r#"[{"integer":"9223372036854775808"},{"integer":"-9223372036854775809"},1e30,1.5,"18446744073709551616\\\"1"]"#
+        );
+        for text in [
+            "[9223372036854775807,-9223372036854775808,0.1234567890123456789]",
+            "[[18446744073709551616,0]]",
+            r#"{"a":{"integer":18446744073709551616}}"#,
+            "18446744073709551616",
+            "",
+        ] {
+            assert_eq!(exact(text), text);
+        }
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_refused_and_not_rounded() {
+        for text in [
+            "[18446744073709551616]",
+            "[9223372036854775808]",
+            r#"{"a": -9223372036854775809}"#,
+        ] {
+            let params = Params::from_json(&Json::from(text));
+            let sentence = params.unwrap_err().to_string();
+            assert!(
+                sentence.contains("does not fit SQLite's 64-bit integers"),
+                "{sentence}"
+            );
+        }
     }
 }

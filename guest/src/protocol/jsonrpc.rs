@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::engine::params::exact;
+
 /// The line is not JSON.
 pub const PARSE_ERROR: i64 = -32_700;
 /// The line is JSON, but no message of the protocol in use.
@@ -292,8 +294,11 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
     let params: Option<Value> = match members.get("params") {
         None => None,
         // Whoever asked can still be told, since the rest of the line was read.
-        Some(raw) => match serde_json::from_str(&exact(raw.get())) {
-            Ok(params) => Some(params),
+        Some(raw) => match serde_json::from_str(raw.get()) {
+            Ok(mut params) => {
+                keep_integers(&mut params, raw);
+                Some(params)
+            }
             Err(error) => {
                 return Err(Malformed {
                     id,
@@ -359,43 +364,25 @@ pub fn awaited(bytes: &[u8]) -> Vec<Id> {
     }
 }
 
-/// The text with each integer that no number of 64 bits holds as `{"integer": "its digits"}`, so that
-/// reading it does not make another number of it.
-fn exact(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    let (mut exact, mut done, mut at) = (String::new(), 0, 0);
-    while at < bytes.len() {
-        let start = at;
-        match bytes[at] {
-            b'"' => {
-                at += 1;
-                while at < bytes.len() && bytes[at] != b'"' {
-                    at += if bytes[at] == b'\\' { 2 } else { 1 };
-                }
-                at += 1;
-            }
-            b'-' | b'0'..=b'9' => {
-                let part =
-                    |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
-                at += bytes[at..].iter().take_while(|byte| part(byte)).count();
-                let number = &text[start..at];
-                let whole = !number.contains(['.', 'e', 'E']);
-                if whole && number.len() > 18 && number.parse::<i64>().is_err() {
-                    exact.push_str(&text[done..start]);
-                    exact.push_str("{\"integer\":\"");
-                    exact.push_str(number);
-                    exact.push_str("\"}");
-                    done = at;
-                }
-            }
-            _ => at += 1,
-        }
+/// Puts the values to bind back as they are written, if a number among them would not keep an integer.
+fn keep_integers(params: &mut Value, raw: &RawValue) {
+    let mut run = 0;
+    let long = raw.get().bytes().any(|byte| {
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        run > 18
+    });
+    if !long {
+        return;
     }
-    if done == 0 {
-        return Cow::Borrowed(text);
+    let text = || {
+        let arguments = members(members(raw)?.get("arguments")?)?;
+        Some(arguments.get("params")?.get())
+    };
+    if let Some(text) = text()
+        && matches!(exact(text), Cow::Owned(_))
+    {
+        params["arguments"]["params"] = text.into();
     }
-    exact.push_str(&text[done..]);
-    Cow::Owned(exact)
 }
 
 fn is_response(members: &BTreeMap<String, &RawValue>) -> bool {
@@ -450,18 +437,28 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_64_bits_are_kept_digit_by_digit() {
+    fn values_to_bind_stay_as_they_are_written_where_a_number_would_lose_digits() {
+        let params = |arguments: &str| {
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{arguments}}}}}"#
+            );
+            match single(&line) {
+                Ok(Message::Request(request)) => request.params["arguments"].clone(),
+                other => panic!("{line} is {other:?}"),
+            }
+        };
         assert_eq!(
-            exact(
-                r#"{"a":[9223372036854775808,-9223372036854775809,1e30,1.5,"18446744073709551616\\\"1"]}"#
-            ),
-            r#"{"a":[{"integer":"9223372036854775808"},{"integer":"-9223372036854775809"},1e30,1.5,"18446744073709551616\\\"1"]}"#
+            params(r#"{"params":[1,-9223372036854775809]}"#)["params"],
+            "[1,-9223372036854775809]"
         );
-        for text in [
-            "[9223372036854775807,-9223372036854775808,0.1234567890123456789]",
-            "{}",
+        for arguments in [
+            r#"{"params":[9223372036854775807,1e30]}"#,
+            r#"{"params":[[18446744073709551616,0]]}"#,
+            r#"{"vector":[18446744073709551616,0]}"#,
+            r#"{"params":18446744073709551616}"#,
         ] {
-            assert_eq!(exact(text), text);
+            let plain: Value = serde_json::from_str(arguments).unwrap();
+            assert_eq!(params(arguments), plain, "{arguments}");
         }
     }
 

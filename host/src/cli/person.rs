@@ -160,11 +160,11 @@ pub fn run(
     }
 }
 
-/// Text as it stands for a text, a number for an integer, and JSON where it is JSON.
+/// Text as it stands, also where it is JSON, which the guest reads digit by digit; a number for an integer.
 fn to_json(argument: &Argument, text: String) -> Result<Value> {
     Ok(match argument.shape {
-        Shape::Json | Shape::Integer => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        Shape::Text | Shape::Flag => Value::String(text),
+        Shape::Integer => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        Shape::Text | Shape::Flag | Shape::Json => Value::String(text),
         Shape::InputPath | Shape::OutputPath if text.is_empty() => {
             bail!("{} is empty: it takes the path of a file", argument.name)
         }
