@@ -103,8 +103,14 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let unit = if rows == 1 { "row" } else { "rows" };
     if !whole {
         output.extra.insert("more".into(), true.into());
+        // A mode that measures its columns has held them all back.
+        let shown = if format.mode.aligned() {
+            String::new()
+        } else {
+            format!("{rows} {unit} shown; ")
+        };
         output.notes.push(format!(
-            "{rows} {unit} shown; there is more than fits into {limit} characters (--text). Give out to write \
+            "{shown}there is more than fits into {limit} characters (--text). Give out to write \
              all rows into a file below the root, or sql with LIMIT and OFFSET."
         ));
     } else if arguments

@@ -62,13 +62,6 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             "query is empty: give the words to search for.",
         ));
     }
-    if !query.contains(char::is_alphanumeric) {
-        return Err(Failure::new(
-            Status::Syntax,
-            "query holds no letter and no digit, and nothing else is in a full-text index.",
-        )
-        .hint("Search for other characters by SQL, with LIKE or instr()."));
-    }
     if query.contains('\0') {
         return Err(Failure::new(
             Status::Syntax,
@@ -207,6 +200,13 @@ impl Search<'_> {
         };
         if !special && !is_grammar(&failure) {
             return Err(failure);
+        }
+        if !query.contains(char::is_alphanumeric) {
+            return Err(Failure::new(
+                Status::Syntax,
+                "query holds no word: no letter and no digit.",
+            )
+            .hint("Put other characters into double quotes, if the index has them, or search by SQL with LIKE."));
         }
         // An index without places of words (detail) takes no phrases, not even of two words that
         // a hyphen joins.

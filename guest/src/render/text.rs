@@ -2,8 +2,8 @@
 
 use super::cell::{Cell, cell, visible, visible_lines};
 use super::layout::{DASHES, fit, width};
+use super::mode::identifier;
 use super::{ENVELOPE, escaped_len};
-use crate::command::catalogue::quote;
 use crate::command::output::{Output, Rows};
 use crate::command::status::Failure;
 use crate::command::table::Command;
@@ -312,10 +312,15 @@ impl Page {
             2 => " (and 1 other column)".to_owned(),
             many => format!(" (and {} other columns)", many - 1),
         };
-        let plain = name
+        // What looks like an expression can be written as it is; a name may have to be quoted.
+        let named = name
             .chars()
-            .all(|c| c.is_alphanumeric() || c == '_' || c == '$');
-        let written = if plain { name.clone() } else { quote(&name) };
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ' '));
+        let written = if named {
+            identifier(&name)
+        } else {
+            name.clone()
+        };
         self.add(&format!(
             "Text longer than {budget} characters is cut in {name}{others}: read on with \
              substr({written}, {}), or ask for output json.\n",

@@ -9,7 +9,10 @@ pub enum Kind {
     #[default]
     Nothing,
     /// Whole numbers of 64 bits, written as SQLite would write them.
-    Integer,
+    Integer {
+        /// Whether some have more digits than a real keeps.
+        long: bool,
+    },
     /// Those, and decimals of no more than 15 digits.
     Real {
         /// How many digits all of them have after the point; none if they differ.
@@ -40,7 +43,14 @@ impl Kind {
             }
         };
         match fraction {
-            None if plain && field != "-0" && field.parse::<i64>().is_ok() => Self::Integer,
+            None if plain
+                && field != "-0"
+                && let Ok(number) = field.parse::<i64>() =>
+            {
+                Self::Integer {
+                    long: number.unsigned_abs() > 1 << 53,
+                }
+            }
             Some(fraction)
                 if plain
                     && numeric(fraction)
@@ -76,8 +86,13 @@ impl Kind {
                     Self::Real { decimals, padded }
                 }
             }
+            (Self::Real { .. }, Self::Integer { long: true })
+            | (Self::Integer { long: true }, Self::Real { .. }) => Self::Text,
             (real @ Self::Real { .. }, _) | (_, real @ Self::Real { .. }) => real,
-            (Self::Integer, _) | (_, Self::Integer) => Self::Integer,
+            (Self::Integer { long }, Self::Integer { long: too }) => {
+                Self::Integer { long: long || too }
+            }
+            (whole @ Self::Integer { .. }, _) | (_, whole @ Self::Integer { .. }) => whole,
             (Self::Nothing, Self::Nothing) => Self::Nothing,
         }
     }
@@ -85,7 +100,7 @@ impl Kind {
     /// The declared type.
     pub fn declared(self) -> &'static str {
         match self {
-            Self::Integer => "INTEGER",
+            Self::Integer { .. } => "INTEGER",
             Self::Real { .. } => "REAL",
             Self::Nothing | Self::Text => "TEXT",
         }

@@ -164,6 +164,8 @@ fn only_what_loses_nothing_is_a_number() {
         (&["1.1", "1.10"], "TEXT"),
         (&["1.25", "2.0"], "REAL"),
         (&["1.10", "2.0"], "TEXT"),
+        (&["9007199254740993", "0.5"], "TEXT"),
+        (&["9007199254740993", "5"], "INTEGER"),
         (&["1", "x"], "TEXT"),
     ] {
         let kinds = fields.iter().map(|field| Kind::of(field));
