@@ -339,6 +339,14 @@ fn config_prints_what_each_client_takes() {
         );
     }
     assert!(!told.stdout.contains("--fuel"), "{}", told.stdout);
+    for wrong in [
+        ["--tools", "bogus"],
+        ["--root", "/nowhere"],
+        ["--notes", "/nowhere"],
+    ] {
+        let told = run(["config", "codex"].iter().chain(&wrong));
+        assert_ne!(told.code, Some(0), "{wrong:?}: {}", told.stdout);
+    }
     let missing = run(["config", "codex", "nowhere.db"]);
     assert_eq!(missing.code, Some(0));
     assert!(

@@ -118,6 +118,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             {
                 terminal::complain(format_args!("warning: {error}"));
             }
+            // What could not be started with these flags is not handed out.
+            let server = ServerOptions::from_arg_matches(matches)?;
+            let (mut vessel, _) = vessel(sandbox, &options, Some(&server), None, Vec::new())?;
+            if let Outcome::Done(Err(sentence)) = vessel.check() {
+                terminal::complain(sentence);
+                return Ok(ExitCode::from(USAGE));
+            }
             let flags = options::given(matches)?;
             print(&clients::config(client, &exe, file.as_deref(), flags)?)
         }
