@@ -28,7 +28,7 @@ mod objects;
 pub mod output;
 mod query;
 pub mod reader;
-mod run;
+pub mod run;
 pub mod schema;
 mod search;
 pub mod select;

@@ -69,7 +69,9 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if shell.errors() > 0 {
         let errors = shell.errors();
         let what = if errors == 1 { "error" } else { "errors" };
-        let rest = if shell.bails() {
+        let rest = if context.engine.pulse().verdict() != Verdict::Proceed {
+            "what follows was not run"
+        } else if shell.bails() {
             "by .bail on, what follows was not run"
         } else {
             "the other lines were run"

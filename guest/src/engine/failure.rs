@@ -259,9 +259,15 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         .hint("Check that the server was started with the right file."),
         ErrorCode::CannotOpen => Failure::new(
             Status::NotFound,
-            format!("{title} cannot be opened: there is no such file, or it may not be read."),
+            format!("{title} cannot be opened: there is no such file, it may not be read, or it is a link."),
         )
         .hint("Check the name; a database that is not there is never created by reading or writing."),
+        ErrorCode::SystemIoFailure if error.extended_code == ffi::SQLITE_IOERR_DELETE => {
+            Failure::new(
+                Status::Io,
+                format!("A journal beside {title} cannot be removed: its folder does not allow it."),
+            )
+        }
         ErrorCode::SystemIoFailure => Failure::new(
             Status::Io,
             format!("The operating system reported a failure on {title}: {said} (code {}).", error.extended_code),

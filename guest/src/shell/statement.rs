@@ -6,6 +6,8 @@ use std::time::Instant;
 use super::redirect::Outlet;
 use super::state::{Plan, State};
 use super::{Refusal, Scene, Shell, expert, explain};
+use crate::command::reader::Reader;
+use crate::command::run::COMMAND;
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
 use crate::engine::value::Value;
 use crate::render::mode::Printer;
@@ -98,7 +100,8 @@ fn execute(
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
     print.finish()?;
-    result.map_err(|trouble| match told(rest, trouble, line) {
+    let reader = &scene.context.reader;
+    result.map_err(|trouble| match told(rest, trouble, line, reader) {
         Refusal::Said(message) if rolled_back => {
             Refusal::Said(format!("{message}\nThe open transaction was rolled back."))
         }
@@ -107,11 +110,13 @@ fn execute(
 }
 
 /// The error as the sqlite3 program prints it; `line` is where the text starts, for one that is not typed.
-fn told(sql: &str, trouble: Trouble, line: Option<u64>) -> Refusal {
+fn told(sql: &str, trouble: Trouble, line: Option<u64>, reader: &Reader) -> Refusal {
     let place = line.map_or_else(|| ":".to_owned(), |line| format!(" near line {line}:"));
     Refusal::Said(match trouble {
         Trouble::Output(error) => return Refusal::Output(error),
-        Trouble::Refused(failure) => format!("Error{place} {failure}"),
+        Trouble::Refused(failure) => {
+            format!("Error{place} {}", reader.advise(&COMMAND, failure))
+        }
         Trouble::Sqlite {
             phase,
             message,
@@ -230,7 +235,7 @@ pub fn collect(
     let mut gathered = Gather(Vec::new());
     match database.shell(sql, &[], &mut gathered) {
         Ok(_) => Ok(gathered.0),
-        Err(trouble) => Err(told(sql, trouble, line)),
+        Err(trouble) => Err(told(sql, trouble, line, &scene.context.reader)),
     }
 }
 
