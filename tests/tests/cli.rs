@@ -32,6 +32,11 @@ fn arguments_come_by_their_places_or_by_their_names() {
     ] {
         assert_eq!(run(&arguments).stdout, first.stdout, "{arguments:?}");
     }
+    let sql = "DELETE FROM items";
+    for flag in ["--dry-run", "--dry_run"] {
+        let tried = run(["exec", path, sql, flag]);
+        assert!(tried.stdout.contains("Dry run"), "{}", tried.stderr);
+    }
     let memory = run(["query", ":memory:", "SELECT 6 * 7"]);
     assert!(
         memory.stdout.contains("42"),

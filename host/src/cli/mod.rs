@@ -24,7 +24,7 @@ use crate::budgets::Budgets;
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::Entry;
 use crate::sandbox::bindings::types::Settings;
-use crate::sandbox::instance::{Outcome, Vessel};
+use crate::sandbox::instance::{Outcome, Vessel, rest};
 use crate::storage::{Granted, Grants, Root, Served, Storage};
 use crate::{clients, demo, serve, shell, terminal};
 
@@ -159,16 +159,13 @@ fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
         0,
     )?;
     let mut vessel = Vessel::new(sandbox.clone(), settings, Budgets::default(), storage);
-    let outcome = vessel.run(
-        |_, _| {},
-        async |live, _, _| {
-            let (bindings, store) = live.exports();
-            bindings
-                .sqlarium_sandbox_command()
-                .call_catalog(store)
-                .await
-        },
-    );
+    let outcome = vessel.run(rest, async |live, _, _| {
+        let (bindings, store) = live.exports();
+        bindings
+            .sqlarium_sandbox_command()
+            .call_catalog(store)
+            .await
+    });
     match outcome {
         Outcome::Done(catalog) => Ok(catalog),
         Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),

@@ -13,7 +13,7 @@ use super::options::Options;
 use super::{REFUSED, USAGE, print, vessel};
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::{Argument, Entry, Shape};
-use crate::sandbox::instance::Outcome;
+use crate::sandbox::instance::{Outcome, rest};
 use crate::terminal;
 
 /// The arguments that a person gives; the database comes as FILE or `--db`.
@@ -29,7 +29,12 @@ pub fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
 pub fn to_clap(argument: &Argument) -> impl Iterator<Item = Arg> {
     let placed = argument.positional;
     let by_place = placed.then(|| described(argument, Arg::new(argument.name.clone())));
-    let by_name = Arg::new(flag(argument)).long(argument.name.replace('_', "-"));
+    let long = argument.name.replace('_', "-");
+    let mut by_name = Arg::new(flag(argument)).long(long.clone());
+    if long != argument.name {
+        // As a model writes it.
+        by_name = by_name.alias(argument.name.clone());
+    }
     let by_name = described(argument, by_name).hide(placed);
     by_place.into_iter().chain([by_name])
 }
@@ -126,16 +131,13 @@ pub fn run(
     let (mut vessel, storage) = vessel(sandbox, options, None, file.as_deref(), wanted.files)?;
     vessel.listen();
     let given = Value::Object(given).to_string();
-    let outcome = vessel.run(
-        |_, _| {},
-        async |live, settings, _| {
-            let (bindings, store) = live.exports();
-            bindings
-                .sqlarium_sandbox_command()
-                .call_run(store, settings, &entry.name, &given)
-                .await
-        },
-    );
+    let outcome = vessel.run(rest, async |live, settings, _| {
+        let (bindings, store) = live.exports();
+        bindings
+            .sqlarium_sandbox_command()
+            .call_run(store, settings, &entry.name, &given)
+            .await
+    });
     vessel.close();
     if storage.output_closed() {
         // Whoever closed the pipe has seen enough.

@@ -39,6 +39,11 @@ pub struct Vessel {
     live: Option<Live>,
 }
 
+/// Looks in for nobody: while the guest waits, the processor is free.
+pub fn rest(_: &Overhearing<'_>, time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// An instance at work.
 pub struct Live {
     store: Store<State>,
@@ -113,41 +118,32 @@ impl Vessel {
     /// Makes the shell forget a statement that is not whole yet.
     pub fn forget(&mut self) {
         if self.live.is_some() {
-            self.run(
-                |_, _| {},
-                async |live, settings, kept| {
-                    let session = live.shell(settings, kept, true).await?;
-                    let shell = live.bindings.sqlarium_sandbox_shell().session();
-                    shell.call_forget(&mut live.store, session).await
-                },
-            );
+            self.run(rest, async |live, settings, kept| {
+                let session = live.shell(settings, kept, true).await?;
+                let shell = live.bindings.sqlarium_sandbox_shell().session();
+                shell.call_forget(&mut live.store, session).await
+            });
         }
     }
 
     /// Tells the shell that the lines are over; answers the exit code.
     pub fn finish(&mut self, interactive: bool) -> Outcome<u8> {
-        self.run(
-            |_, _| {},
-            async |live, settings, kept| {
-                let session = live.shell(settings, kept, interactive).await?;
-                let shell = live.bindings.sqlarium_sandbox_shell().session();
-                shell.call_finish(&mut live.store, session).await
-            },
-        )
+        self.run(rest, async |live, settings, kept| {
+            let session = live.shell(settings, kept, interactive).await?;
+            let shell = live.bindings.sqlarium_sandbox_shell().session();
+            shell.call_finish(&mut live.store, session).await
+        })
     }
 
     /// Asks the shell how the word that ends at byte `place` of `text` could go on.
     pub fn complete(&mut self, text: &str, place: u32) -> Outcome<Completion> {
-        self.run(
-            |_, _| {},
-            async |live, settings, kept| {
-                let session = live.shell(settings, kept, true).await?;
-                let shell = live.bindings.sqlarium_sandbox_shell().session();
-                shell
-                    .call_complete(&mut live.store, session, text, place)
-                    .await
-            },
-        )
+        self.run(rest, async |live, settings, kept| {
+            let session = live.shell(settings, kept, true).await?;
+            let shell = live.bindings.sqlarium_sandbox_shell().session();
+            shell
+                .call_complete(&mut live.store, session, text, place)
+                .await
+        })
     }
 
     /// Hands one line to the session.
@@ -168,31 +164,23 @@ impl Vessel {
 
     /// The reply to a line that was too long to hand over.
     pub fn overlong(&mut self) -> Outcome<String> {
-        self.run_on(
-            self.led(),
-            |_, _| {},
-            async |live, settings, kept| {
-                let session = live.session(settings, kept).await?;
-                let server = live.bindings.sqlarium_sandbox_server();
-                server
-                    .session()
-                    .call_overlong(&mut live.store, session)
-                    .await
-            },
-        )
+        self.run_on(self.led(), rest, async |live, settings, kept| {
+            let session = live.session(settings, kept).await?;
+            let server = live.bindings.sqlarium_sandbox_server();
+            server
+                .session()
+                .call_overlong(&mut live.store, session)
+                .await
+        })
     }
 
     /// Whether the settings can be served; if not, the guest's sentence. What is odd about those
     /// that can be, otherwise.
     pub fn check(&mut self) -> Outcome<Result<Vec<String>, String>> {
-        self.run_on(
-            self.led(),
-            |_, _| {},
-            async |live, settings, _| {
-                let server = live.bindings.sqlarium_sandbox_server();
-                server.call_check(&mut live.store, settings).await
-            },
-        )
+        self.run_on(self.led(), rest, async |live, settings, _| {
+            let server = live.bindings.sqlarium_sandbox_server();
+            server.call_check(&mut live.store, settings).await
+        })
     }
 
     /// Lets the session close its databases.
@@ -202,13 +190,10 @@ impl Vessel {
             .as_ref()
             .is_some_and(|live| live.session.is_some())
         {
-            self.run(
-                |_, _| {},
-                async |live, _, _| match live.session.take() {
-                    Some(session) => session.resource_drop_async(&mut live.store).await,
-                    None => Ok(()),
-                },
-            );
+            self.run(rest, async |live, _, _| match live.session.take() {
+                Some(session) => session.resource_drop_async(&mut live.store).await,
+                None => Ok(()),
+            });
         }
         self.drop_instance();
     }
