@@ -161,10 +161,13 @@ pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
     match source.look(|_| Ok(())) {
         Ok(()) => Ok(source),
         // That no file may be named is another matter than that this one is not there.
-        Err(failure) if failure.status == Status::NotFound && !context.settings.root => Err(match context.engine.files().read(file) {
-            Err(refusal) if refusal.status == Status::Unsupported => refusal,
-            _ => failure,
-        }),
+        Err(failure) if failure.status == Status::NotFound && !context.settings.root => {
+            let read = context.engine.files().read(file);
+            Err(read
+                .err()
+                .filter(|refusal| refusal.status == Status::Unsupported)
+                .unwrap_or(failure))
+        }
         Err(failure) if failure.status == Status::Readonly => Err(Failure::new(
             Status::InvalidState,
             format!(

@@ -1,5 +1,6 @@
 //! The engine as its callers see it.
 
+mod barriers;
 mod batches;
 mod budgets;
 mod errors;

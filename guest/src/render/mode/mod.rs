@@ -7,7 +7,7 @@
 //!
 //! - `json` writes bytes that are not UTF-8 as `\u00ff`, as later versions do, so that it stays JSON.
 //! - `insert` and `quote` keep a NUL inside text, as `CAST(x'…' AS TEXT)`. Elsewhere text ends at its
-//!   first NUL, as it does for the sqlite3 program.
+//!   first NUL, as it does for the sqlite3 program, unless a file is to have all of it ([`Format::whole`]).
 //! - `box`, `table`, `markdown` and `column` hold rows back to know how wide the columns are, but
 //!   never more than [`HELD`] bytes of them. From there on rows are printed as they come, and a cell
 //!   that is wider than its column is printed whole and pushes the rest of its line to the right.
