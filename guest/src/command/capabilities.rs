@@ -107,11 +107,6 @@ const KNOWN: &[Capability] = &[
         "CREATE TABLE t(x)",
         "SELECT count(*) > 0 FROM dbstat",
     ),
-    ask(
-        "decimal",
-        "decimal arithmetic",
-        "SELECT decimal_add('0.1', '0.2') = '0.3'",
-    ),
     make(
         "foreign_keys",
         "foreign keys, enforced",
@@ -164,11 +159,6 @@ const KNOWN: &[Capability] = &[
         "icu",
         "case and collation beyond ASCII",
         "SELECT lower('Ä') = 'ä'",
-    ),
-    ask(
-        "ieee754",
-        "the bits of reals",
-        "SELECT ieee754(2.0) = 'ieee754(2,0)'",
     ),
     ask(
         "json",
@@ -419,8 +409,6 @@ mod tests {
             "percentile",
             "regexp",
             "uuid",
-            "decimal",
-            "ieee754",
             "window_functions",
             "foreign_keys",
             "strict",

@@ -2,13 +2,11 @@
 //!
 //! All of them look at their arguments alone, so a schema may use them.
 
-mod decimal;
-mod ieee754;
 mod regexp;
 mod uuid;
 
 use rusqlite::Connection;
-use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
 /// The same answer to the same arguments, always.
@@ -22,8 +20,6 @@ const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
 ///
 /// What SQLite says, which can only be that memory is used up.
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
-    decimal::register(connection)?;
-    ieee754::register(connection)?;
     regexp::register(connection)?;
     uuid::register(connection)
 }
@@ -44,16 +40,6 @@ fn text(value: ValueRef<'_>) -> Option<String> {
 /// The refusal of a call, by a sentence.
 fn refuse(sentence: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(sentence.into().into())
-}
-
-/// An argument as a whole number, if it is one.
-fn integer(context: &Context<'_>, index: usize) -> Option<i64> {
-    match context.get_raw(index) {
-        ValueRef::Integer(number) => Some(number),
-        ValueRef::Real(number) => Some(number as i64),
-        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok(),
-        ValueRef::Null | ValueRef::Blob(_) => None,
-    }
 }
 
 #[cfg(test)]
