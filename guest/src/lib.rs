@@ -8,6 +8,7 @@
 //! - [`demo`]: a sample shop, and a conversation with it to show.
 //! - [`files`]: plain files, as streams.
 //! - [`notes`]: what the owner wrote about tables and columns.
+//! - [`text`]: text as such, for all of them.
 //! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
 //!   choices, the call's surroundings, the files.
 //!
@@ -25,6 +26,7 @@ pub mod render;
 pub mod settings;
 pub mod shell;
 pub mod storage;
+pub mod text;
 
 #[cfg(target_family = "wasm")]
 mod component;

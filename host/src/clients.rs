@@ -182,24 +182,13 @@ pub fn unicode(path: &Path) -> Result<String> {
 /// The known client that begins like it, or else takes the fewest edits.
 fn nearest(unknown: &str) -> &'static str {
     let unknown = unknown.to_lowercase();
-    let edits = |known: &&str| (!known.starts_with(&unknown), distance(&unknown, known));
+    let edits = |known: &&str| {
+        (
+            !known.starts_with(&unknown),
+            strsim::levenshtein(&unknown, known),
+        )
+    };
     CLIENTS.into_iter().min_by_key(edits).unwrap_or(CLIENTS[0])
-}
-
-/// Levenshtein's edit distance.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::Context;
 use super::arguments::{Argument, Arguments, DB, OUTPUT, Shape, option, positional};
-use super::near::closest;
 use super::output::{Column, Output, Rows};
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group, TABLE, find, tool_name};
 use super::toolset::Toolset;
 use crate::engine::value::Value;
 use crate::protocol::revision::Revision;
+use crate::text::suggest::did_you_mean;
 
 /// `version` in the command table.
 pub const VERSION: Command = Command {
@@ -97,12 +97,8 @@ pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Fail
         }),
         None => {
             let names: Vec<&str> = served.commands().map(|command| command.name).collect();
-            let near = closest(topic, names.iter().copied(), 2);
-            let advice = if near.is_empty() {
-                format!("The commands are: {}.", names.join(", "))
-            } else {
-                format!("Did you mean {}?", near.join(" or "))
-            };
+            let advice = did_you_mean(topic, names.iter().copied())
+                .unwrap_or_else(|| format!("The commands are: {}.", names.join(", ")));
             let shown: String = topic.chars().take(60).collect();
             Err(
                 Failure::new(Status::NotFound, format!("There is no command {shown:?}."))

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::near::nearest;
 use super::status::{Failure, Status};
 use super::table::Command;
 use crate::engine::params::exact;
 use crate::settings::Settings;
+use crate::text::suggest::nearest;
 
 /// What an argument takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use rusqlite::Connection;
 use super::Context;
 use super::arguments::{Arguments, PATTERN, Shape, positional};
 use super::catalogue::{Pattern, quote, rows, text};
-use super::near::closest;
 use super::output::Output;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
@@ -15,6 +14,7 @@ use crate::engine::authorizer::{Gate, Mode};
 use crate::engine::connection::{self, Access};
 use crate::engine::pulse::Pulse;
 use crate::engine::value::Value;
+use crate::text::suggest::did_you_mean;
 
 /// `capabilities` in the command table.
 pub const CAPABILITIES: Command = Command {
@@ -251,10 +251,7 @@ pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Outp
         if listed.is_empty() {
             let shown: String = name.chars().take(100).collect();
             results.push(row(&shown, false, "not known here"));
-            let near = closest(&folded, KNOWN.iter().map(|c| c.name), 3);
-            if !near.is_empty() {
-                notes.push(format!("Did you mean {}?", near.join(", ")));
-            }
+            notes.extend(did_you_mean(&folded, KNOWN.iter().map(|c| c.name)));
         }
     } else {
         listed = KNOWN.iter().collect();

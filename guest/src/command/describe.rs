@@ -9,7 +9,6 @@ use super::Context;
 use super::arguments::{Arguments, Shape, required};
 use super::catalogue::{Count, Counter, Relation, is_stop, quote, relations, rows, text};
 use super::indexes::{Index, indexes};
-use super::near::closest;
 use super::notes::beside;
 use super::output::Output;
 use super::status::{Failure, Status};
@@ -18,6 +17,7 @@ use crate::engine::params::Params;
 use crate::engine::value::Value;
 use crate::notes::Note;
 use crate::render::cell::visible;
+use crate::text::suggest::did_you_mean;
 
 /// `describe` in the command table.
 pub const COMMAND: Command = Command {
@@ -155,12 +155,11 @@ pub(super) fn find(
         .filter(|table| table.kind != "shadow" && !table.is_internal())
         .map(|table| table.name.as_str())
         .collect();
-    let near = closest(name, names.iter().copied(), 3);
-    let hint = match (near.as_slice(), names.len()) {
-        (_, 0) => "The database has no tables.".to_owned(),
-        ([], 1..=10) => format!("There is: {}.", visible(&names.join(", "))),
-        ([], many) => format!("There are {many} tables and views; the tool tables lists them."),
-        (near, _) => format!("Did you mean {}?", visible(&near.join(", "))),
+    let hint = match (did_you_mean(name, names.iter().copied()), names.len()) {
+        (Some(near), _) => visible(&near).into_owned(),
+        (None, 0) => "The database has no tables.".to_owned(),
+        (None, 1..=10) => format!("There is: {}.", visible(&names.join(", "))),
+        (None, many) => format!("There are {many} tables and views; the tool tables lists them."),
     };
     let shown: String = name.chars().take(100).collect();
     Ok(Err(Failure::new(

@@ -13,8 +13,8 @@ use super::sink::{OUT, OVERWRITE, Sink};
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::database::work::Work;
-use crate::engine::text::listed;
 use crate::files::Files;
+use crate::text::suggest::alternatives;
 use literal::literal;
 
 mod literal;
@@ -150,7 +150,7 @@ impl<'a> Dump<'a> {
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             return Err(Failure::new(
                 Status::NotFound,
-                format!("No object's name matches {}.", listed(&patterns)),
+                format!("No object's name matches {}.", alternatives(&patterns)),
             )
             .hint("sqlarium_tables lists what there is."));
         }

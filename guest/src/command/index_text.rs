@@ -10,13 +10,13 @@ use super::arguments::{Arguments, Shape, option, required};
 use super::catalogue::{Relation, quote, text};
 use super::describe::find;
 use super::fts::plain;
-use super::near::nearest;
 use super::output::Output;
 use super::sql::tokens;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
 use crate::render::cell::visible;
+use crate::text::suggest::did_you_mean;
 
 /// `index-text` in the command table.
 pub const COMMAND: Command = Command {
@@ -275,12 +275,12 @@ fn chosen(
             .iter()
             .find(|column| column.name.eq_ignore_ascii_case(name))
         else {
-            let near = nearest(name, all.iter().map(|column| column.name.as_str()));
+            let near = did_you_mean(name, all.iter().map(|column| column.name.as_str()));
             return Err(Failure::new(
                 Status::NotFound,
                 format!("{} has no column {name:?}.", table.shown()),
             )
-            .hint(near.map_or_else(names, |near| format!("Did you mean {near}?"))));
+            .hint(near.unwrap_or_else(names)));
         };
         if !columns.contains(&column.name) {
             columns.push(column.name.clone());

@@ -22,7 +22,6 @@ mod index_text;
 mod indexes;
 mod integrity;
 mod migrate;
-pub mod near;
 mod notes;
 mod objects;
 pub mod output;

@@ -3,11 +3,11 @@
 use rusqlite::Connection;
 
 use super::catalogue::{quote, relations, text};
-use super::near::nearest;
 use super::output::{Column, Rows};
 use crate::engine::value::Value;
 use crate::notes::Notes;
 use crate::render::cell::visible;
+use crate::text::suggest::nearest;
 
 /// Notes on what is not there that are named.
 const LISTED: usize = 5;

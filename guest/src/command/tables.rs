@@ -5,12 +5,12 @@ use rusqlite::Connection;
 use super::Context;
 use super::arguments::{Arguments, PATTERN};
 use super::catalogue::{Count, Counter, Pattern, Relation, relations, rows};
-use super::near::closest;
 use super::notes::{astray, beside};
 use super::output::Output;
 use super::status::Failure;
 use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
+use crate::text::suggest::{alternatives, closest};
 
 /// `tables` in the command table.
 pub const COMMAND: Command = Command {
@@ -142,7 +142,7 @@ fn list(
         notes.push(if near.is_empty() {
             "No name matches; % or * stands for any characters.".to_owned()
         } else {
-            format!("No name matches; did you mean {}?", near.join(", "))
+            format!("No name matches; did you mean {}?", alternatives(&near))
         });
     }
     if !shadows.is_empty() && pattern.is_none() {
@@ -310,7 +310,7 @@ mod tests {
         assert!(rows.is_empty());
         assert_eq!(
             notes,
-            ["No name matches; did you mean orders, order_lines?"]
+            ["No name matches; did you mean orders or order_lines?"]
         );
     }
 

@@ -1,9 +1,9 @@
 //! `--tools`: which commands a client is served.
 
-use super::near::nearest;
 use super::select::SELECT;
 use super::table::{Command, Group, TABLE, tool_name};
 use crate::settings::Settings;
+use crate::text::suggest::nearest;
 
 /// The commands that are served as tools; to a client there are no others.
 #[derive(Clone, Debug, Default)]

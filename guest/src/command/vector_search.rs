@@ -8,13 +8,14 @@ use super::Context;
 use super::arguments::{Arguments, Shape, option, required};
 use super::catalogue::{Relation, quote, rows, text};
 use super::describe::find;
-use super::near::closest;
 use super::output::Output;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::value::Value;
 use crate::engine::vector::{MOST, Measure, Nearest, Probe, Stored, read};
 use crate::render::cell::visible;
+use crate::text::hex;
+use crate::text::suggest::closest;
 
 /// `vector-search` in the command table.
 pub const COMMAND: Command = Command {
@@ -96,7 +97,10 @@ fn query(given: &Json) -> Result<Vec<f32>, Failure> {
             .map(|value| value.as_f64().map(|number| number as f32))
             .collect(),
         Json::Object(object) if object.len() == 1 => {
-            let hex = object.get("blob").and_then(Json::as_str).and_then(unhex);
+            let hex = object
+                .get("blob")
+                .and_then(Json::as_str)
+                .and_then(hex::decode);
             let mut buffer = Vec::new();
             hex.and_then(|bytes| match read(ValueRef::Blob(&bytes), &mut buffer) {
                 Stored::Vector(floats) => Some(
@@ -119,16 +123,6 @@ fn query(given: &Json) -> Result<Vec<f32>, Failure> {
         }
         Some(numbers) => Ok(numbers),
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    rest.is_empty().then_some(())?;
-    pairs
-        .iter()
-        .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
-        .collect()
 }
 
 struct Search<'a> {

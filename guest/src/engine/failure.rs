@@ -5,10 +5,10 @@ use rusqlite::ffi::{self, ErrorCode};
 use super::authorizer::{Denial, Mode, Rule};
 use super::pragma::{self, Refusal};
 use super::text;
-use crate::command::near;
 use crate::command::status::{Failure, Status};
 use crate::host::Verdict;
 use crate::settings::Settings;
+use crate::text::suggest;
 
 /// What is known about the statement that failed.
 #[derive(Clone, Copy, Debug)]
@@ -154,15 +154,15 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &Settings) -> Failure
             Status::Unsupported,
             format!("{what} is refused, because data could be lost or damaged by it."),
         )
-        .hint(format!("It takes {}.", text::listed(choices))),
+        .hint(format!("It takes {}.", suggest::alternatives(choices))),
         Refusal::Unknown => {
             let name = what.strip_prefix("PRAGMA ").unwrap_or(what);
             let name = name.split(" = ").next().unwrap_or(name);
             let failure =
                 Failure::new(Status::NotFound, format!("There is no pragma {name} here."));
-            match near::closest(name, pragma::names(), 3).as_slice() {
-                [] => failure.hint("PRAGMA pragma_list lists those that SQLite knows."),
-                near => failure.hint(format!("Did you mean {}?", text::listed(near))),
+            match suggest::did_you_mean(name, pragma::names()) {
+                Some(near) => failure.hint(near),
+                None => failure.hint("PRAGMA pragma_list lists those that SQLite knows."),
             }
         }
     }

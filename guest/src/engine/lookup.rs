@@ -4,10 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 
 use super::text;
-use crate::command::near::closest;
-
-/// How many names are suggested at most.
-const SUGGESTED: usize = 3;
+use crate::text::suggest::did_you_mean;
 
 /// How many names a hint lists at most.
 const LISTED: usize = 40;
@@ -123,12 +120,8 @@ fn object(connection: &Connection, kind: &str, name: &str) -> Option<String> {
     if names.is_empty() {
         return Some(format!("The database has no {} yet.", plural(kind)));
     }
-    let near = closest(name, names.iter().map(String::as_str), SUGGESTED);
-    Some(if near.is_empty() {
-        format!("The {} are {}.", plural(kind), list(&names))
-    } else {
-        format!("Did you mean {}?", text::listed(&near))
-    })
+    let near = did_you_mean(name, names.iter().map(String::as_str));
+    near.or_else(|| Some(format!("The {} are {}.", plural(kind), list(&names))))
 }
 
 fn column(connection: &Connection, name: &str, sql: &str) -> Option<String> {
@@ -154,14 +147,9 @@ fn column(connection: &Connection, name: &str, sql: &str) -> Option<String> {
         told.push(format!("{table} has the columns {}.", list(&own)));
         columns.extend(own);
     }
-    let near = closest(name, columns.iter().map(String::as_str), SUGGESTED);
-    let mut hint = if near.is_empty() {
-        String::new()
-    } else {
-        format!("Did you mean {}? ", text::listed(&near))
-    };
-    hint.push_str(&told.join(" "));
-    (!hint.is_empty()).then_some(hint)
+    let near = did_you_mean(name, columns.iter().map(String::as_str));
+    let sentences: Vec<String> = near.into_iter().chain(told).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 fn function(connection: &Connection, name: &str) -> Option<String> {
@@ -176,11 +164,9 @@ fn function(connection: &Connection, name: &str) -> Option<String> {
         "SELECT DISTINCT name FROM pragma_function_list WHERE ?1 = ?1",
         "",
     )?;
-    let near = closest(name, names.iter().map(String::as_str), SUGGESTED);
-    Some(if near.is_empty() {
-        "SELECT DISTINCT name FROM pragma_function_list lists those there are.".into()
-    } else {
-        format!("Did you mean {}?", text::listed(&near))
+    let near = did_you_mean(name, names.iter().map(String::as_str));
+    near.or_else(|| {
+        Some("SELECT DISTINCT name FROM pragma_function_list lists those there are.".into())
     })
 }
 

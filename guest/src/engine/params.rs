@@ -23,8 +23,8 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value as Json;
 
 use super::value::Value;
-use crate::command::near;
 use crate::command::status::{Failure, Status};
+use crate::text::{hex, suggest};
 
 /// What is bound to a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,7 +178,7 @@ fn named<'v>(
                 format!("params has no value for the parameter {name}."),
             );
             let given = values.iter().map(|(key, _)| key.as_str());
-            return Err(match near::nearest(&name[1..], given) {
+            return Err(match suggest::nearest(&name[1..], given) {
                 Some(near) => failure.hint(format!("Did you mean {name} by \"{near}\"?")),
                 None => failure.hint("Give null if it is to be NULL."),
             });
@@ -297,7 +297,7 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
             }
             let value = match (all.next(), all.next()) {
                 (Some((kind, Json::String(text))), None) => match kind.as_str() {
-                    "blob" => hexadecimal(text).map(Value::Blob),
+                    "blob" => hex::decode(text).map(Value::Blob),
                     "integer" => text.parse().ok().map(Value::Integer),
                     "real" => real(text).map(Value::Real),
                     _ => None,
@@ -337,22 +337,6 @@ fn vector(elements: &[Json]) -> Option<Value> {
         bytes.extend_from_slice(&narrow.to_le_bytes());
     }
     Some(Value::Blob(bytes))
-}
-
-/// Bytes from pairs of hexadecimal digits, in either case.
-fn hexadecimal(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let (pairs, []) = digits.as_chunks::<2>() else {
-        return None;
-    };
-    pairs
-        .iter()
-        .map(|[high, low]| {
-            let high = char::from(*high).to_digit(16)?;
-            let low = char::from(*low).to_digit(16)?;
-            u8::try_from(high * 16 + low).ok()
-        })
-        .collect()
 }
 
 /// A real from its digits or from the name of an infinity.

@@ -41,24 +41,9 @@ pub fn words(sql: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// `a`, `a or b`, `a, b or c`.
-pub fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_listed_as_a_person_would() {
-        assert_eq!(listed(&["a"]), "a");
-        assert_eq!(listed(&["a", "b", "c"]), "a, b or c");
-    }
 
     #[test]
     fn comments_of_both_kinds_come_before_a_statement() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::engine::value::Value;
+use crate::text::hex;
 
 /// Bytes of a blob that are shown.
 const BLOB_BYTES: usize = 16;
@@ -54,14 +55,10 @@ pub fn cell(value: &Value, budget: usize) -> Cell {
             text
         }
         Value::Blob(bytes) => {
-            let mut text = String::from("x'");
-            for byte in &bytes[..bytes.len().min(BLOB_BYTES)] {
-                let _ = write!(text, "{byte:02x}");
-            }
+            let start = hex::encode(&bytes[..bytes.len().min(BLOB_BYTES)]);
             let dots = if bytes.len() > BLOB_BYTES { "…" } else { "" };
             let unit = if bytes.len() == 1 { "byte" } else { "bytes" };
-            let _ = write!(text, "{dots}' ({} {unit})", bytes.len());
-            text
+            format!("x'{start}{dots}' ({} {unit})", bytes.len())
         }
     };
     let number = matches!(value, Value::Integer(_) | Value::Real(_));

@@ -8,6 +8,7 @@ use crate::command::status::Failure;
 use crate::command::table::Command;
 use crate::engine::value::Value;
 use crate::settings::Limits;
+use crate::text::hex;
 
 /// The greatest integer that every JSON reader takes exactly, 2^53 − 1.
 const EXACT: i64 = 9_007_199_254_740_991;
@@ -160,8 +161,8 @@ pub fn value(value: &Value) -> Json {
         Value::Real(number) if number.is_infinite() => super::cell::real(*number).into(),
         Value::Real(number) => (*number).into(),
         Value::Text(text) => text.as_str().into(),
-        Value::BadText(bytes) => json!({ "text_hex": hex(bytes) }),
-        Value::Blob(bytes) => json!({ "blob": hex(bytes) }),
+        Value::BadText(bytes) => json!({ "text_hex": hex::encode(bytes) }),
+        Value::Blob(bytes) => json!({ "blob": hex::encode(bytes) }),
     }
 }
 
@@ -172,16 +173,6 @@ fn integer(number: i64) -> Json {
     } else {
         number.into()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(DIGITS[usize::from(byte >> 4)].into());
-        text.push(DIGITS[usize::from(byte & 15)].into());
-    }
-    text
 }
 
 #[cfg(test)]

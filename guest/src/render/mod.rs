@@ -1,11 +1,9 @@
 //! Results as a model or a person reads them: text, or JSON.
 
 pub mod cell;
-pub mod hex;
 pub mod json;
 pub mod layout;
 pub mod mode;
-pub mod pad;
 pub mod text;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::{
     Refusal, Scene, Shell, commands, error, expert, files, lint, look, parameter, settings, words,
 };
-use crate::command::near::nearest;
+use crate::text::suggest::nearest;
 
 /// Runs a dot command; its words come without its name.
 type Run = fn(&mut Shell, &[String], &mut Scene<'_>) -> Result<(), Refusal>;

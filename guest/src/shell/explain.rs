@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::command::output::{Output, Rows};
 use crate::engine::plan;
 use crate::engine::value::Value;
-use crate::render::pad::blanks;
+use crate::text::pad::blanks;
 
 /// The columns of EXPLAIN and how wide they are at least.
 const COLUMNS: [(&str, usize); 8] = [

@@ -9,7 +9,7 @@ use super::pretty::pretty;
 use super::{Refusal, Scene, Shell};
 use crate::command::catalogue::{quote, text};
 use crate::render::mode::identifier;
-use crate::render::pad::left;
+use crate::text::pad::left;
 
 /// `.databases`.
 pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {

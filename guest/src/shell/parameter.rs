@@ -5,7 +5,7 @@ use std::io::Write;
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, statement};
 use crate::engine::value::Value;
-use crate::render::pad::left;
+use crate::text::pad::left;
 
 /// Runs the dot command.
 pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {

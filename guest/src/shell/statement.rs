@@ -11,7 +11,7 @@ use crate::command::run::COMMAND;
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
 use crate::engine::value::Value;
 use crate::render::mode::Printer;
-use crate::render::pad::blanks;
+use crate::text::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
 pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rusqlite::types::ValueRef;
 
-use crate::render::hex;
+use crate::text::hex;
 
 /// Writes a value as an SQL literal.
 pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
@@ -15,8 +15,8 @@ pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
         ValueRef::Real(number) => out.write_all(real(number).as_bytes()),
         ValueRef::Text(bytes) => text(out, bytes),
         ValueRef::Blob(bytes) => {
-            out.write_all(b"X'")?;
-            hex::write(out, bytes, hex::UPPER)?;
+            out.write_all(b"x'")?;
+            hex::write(out, bytes)?;
             out.write_all(b"'")
         }
     }
@@ -26,8 +26,8 @@ pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
 /// ends it at a NUL and drops a carriage return before a line break.
 fn text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     if std::str::from_utf8(bytes).is_err() || bytes.iter().any(|byte| matches!(byte, 0 | b'\r')) {
-        out.write_all(b"CAST(X'")?;
-        hex::write(out, bytes, hex::UPPER)?;
+        out.write_all(b"CAST(x'")?;
+        hex::write(out, bytes)?;
         return out.write_all(b"' AS TEXT)");
     }
     out.write_all(b"'")?;

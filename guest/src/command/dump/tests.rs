@@ -61,10 +61,10 @@ fn text_is_as_it_stands_unless_a_reader_of_lines_would_change_it() {
     };
     assert_eq!(shown(ValueRef::Text(b"it's\n'")), "'it''s\n'''");
     assert_eq!(shown(ValueRef::Text(b"")), "''");
-    assert_eq!(shown(ValueRef::Text(b"a\0b")), "CAST(X'610062' AS TEXT)");
-    assert_eq!(shown(ValueRef::Text(b"a\r\n")), "CAST(X'610D0A' AS TEXT)");
-    assert_eq!(shown(ValueRef::Text(b"\xff")), "CAST(X'FF' AS TEXT)");
-    assert_eq!(shown(ValueRef::Blob(b"\x00\xab")), "X'00AB'");
+    assert_eq!(shown(ValueRef::Text(b"a\0b")), "CAST(x'610062' AS TEXT)");
+    assert_eq!(shown(ValueRef::Text(b"a\r\n")), "CAST(x'610d0a' AS TEXT)");
+    assert_eq!(shown(ValueRef::Text(b"\xff")), "CAST(x'ff' AS TEXT)");
+    assert_eq!(shown(ValueRef::Blob(b"\x00\xab")), "x'00ab'");
     assert_eq!(shown(ValueRef::Integer(i64::MIN)), "-9223372036854775808");
     assert_eq!(shown(ValueRef::Null), "NULL");
 }

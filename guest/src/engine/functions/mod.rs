@@ -59,7 +59,7 @@ mod testing {
             Ok(Value::Integer(number)) => number.to_string(),
             Ok(Value::Real(number)) => format!("{number:?}"),
             Ok(Value::Text(text)) => format!("'{text}'"),
-            Ok(Value::Blob(bytes)) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Ok(Value::Blob(bytes)) => crate::text::hex::encode(&bytes),
             Err(error) => format!("error: {error}"),
         }
     }

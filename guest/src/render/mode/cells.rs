@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::number;
-use super::quoted::hex;
 use crate::engine::value::Value;
+use crate::text::hex;
 
 /// The bytes before the first NUL, where C stops reading.
 pub fn upto_nul(bytes: &[u8]) -> &[u8] {
@@ -60,7 +60,7 @@ pub fn short_literal(value: &Value) -> Vec<u8> {
             quoted.push(b'\'');
             quoted
         }
-        Value::Blob(bytes) => [b"x'", &hex(bytes)[..], b"'"].concat(),
+        Value::Blob(bytes) => format!("x'{}'", hex::encode(bytes)).into_bytes(),
     }
 }
 

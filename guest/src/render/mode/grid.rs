@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{Format, HELD, Mode, cells};
 use crate::engine::value::Value;
-use crate::render::pad::{Fill, blanks};
+use crate::text::pad::{Fill, blanks};
 
 /// What a cell takes in memory besides its bytes.
 const OVERHEAD: usize = 32;

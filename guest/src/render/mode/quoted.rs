@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::number;
 use crate::engine::keyword;
 use crate::engine::value::Value;
-use crate::render::hex;
+use crate::text::hex;
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
 pub fn identifier(name: &str) -> String {
@@ -48,7 +48,7 @@ fn in_hex(before: &str, bytes: &[u8], after: &str) -> Vec<u8> {
     let mut sql = Vec::with_capacity(before.len() + 2 * bytes.len() + after.len());
     sql.extend_from_slice(before.as_bytes());
     // Memory takes it all.
-    let _ = hex::write(&mut sql, bytes, hex::LOWER);
+    let _ = hex::write(&mut sql, bytes);
     sql.extend_from_slice(after.as_bytes());
     sql
 }
@@ -59,11 +59,6 @@ pub fn literal_text(value: &Value) -> String {
         Value::Real(number) => number::general(*number, 15),
         value => String::from_utf8_lossy(&literal(value, Breaks::Kept)).into_owned(),
     }
-}
-
-/// The bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> Vec<u8> {
-    in_hex("", bytes, "")
 }
 
 fn quoted_text(text: &[u8], breaks: Breaks) -> Vec<u8> {

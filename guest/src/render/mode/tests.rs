@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use super::quoted::hex;
 use super::*;
+use crate::text::hex;
 
 const RECORDED: &str = include_str!("recorded.txt");
 
@@ -189,7 +189,7 @@ fn ours(case: &Case) -> Vec<u8> {
 }
 
 fn digits(bytes: &[u8]) -> String {
-    String::from_utf8(hex(bytes)).unwrap()
+    hex::encode(bytes)
 }
 
 /// What the sqlite3 program prints; `None` where there is none, or one of another version.

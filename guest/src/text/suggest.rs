@@ -3,9 +3,27 @@
 /// How alike two names must be, from 0 to 1, for one to be offered for the other.
 const ALIKE: f64 = 0.72;
 
+/// How many names are offered at most.
+const OFFERED: usize = 3;
+
 /// The name among `names` that `given` most likely stands for, if any is near enough.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest(given, names, 1).pop()
+}
+
+/// `Did you mean a, b or c?`, where any of the names is near enough to `given`.
+pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near = closest(given, names, OFFERED);
+    (!near.is_empty()).then(|| format!("Did you mean {}?", alternatives(&near)))
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn alternatives(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 /// Up to `count` names that `given` may stand for, the likeliest first.
@@ -80,6 +98,18 @@ mod tests {
         let tables = ["orders", "order_lines", "customers", "order"];
         assert_eq!(closest("ordr", tables, 2), ["order", "orders"]);
         assert_eq!(nearest("customer", tables), Some("customers"));
+    }
+
+    #[test]
+    fn what_was_meant_is_asked_as_a_person_would() {
+        let names = ["orders", "order_lines", "customers", "order"];
+        assert_eq!(
+            did_you_mean("ordrs", names).as_deref(),
+            Some("Did you mean orders or order?")
+        );
+        assert_eq!(did_you_mean("zebra", names), None);
+        assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+        assert_eq!(alternatives(&["a"]), "a");
     }
 
     #[test]
