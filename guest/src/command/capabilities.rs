@@ -6,12 +6,13 @@ use rusqlite::Connection;
 
 use super::Context;
 use super::arguments::{Arguments, PATTERN, Shape, positional};
-use super::catalogue::{Pattern, quote, rows, text};
+use super::catalogue::{quote, rows, text};
 use super::output::Output;
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::authorizer::{Gate, Mode};
 use crate::engine::connection::{self, Access};
+use crate::engine::pattern::Pattern;
 use crate::engine::pulse::Pulse;
 use crate::engine::value::Value;
 use crate::text::suggest::did_you_mean;

@@ -92,56 +92,6 @@ pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A pattern for names, as LIKE takes it: `%` and `_`, and `*` for those who expect it.
-#[derive(Clone, Debug)]
-pub struct Pattern<'a> {
-    given: &'a str,
-    folded: Vec<char>,
-}
-
-impl<'a> Pattern<'a> {
-    /// The pattern of an argument.
-    pub fn new(given: &'a str) -> Self {
-        let folded = given
-            .replace('*', "%")
-            .chars()
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
-        Self { given, folded }
-    }
-
-    /// Whether a name matches, in any case of ASCII letters, as LIKE does.
-    pub fn matches(&self, name: &str) -> bool {
-        if name == self.given {
-            return true;
-        }
-        let name: Vec<char> = name.chars().map(|c| c.to_ascii_lowercase()).collect();
-        // Walks both; at a mismatch the last % takes one character more.
-        let (mut at, mut in_name, mut back) = (0, 0, None);
-        while in_name < name.len() {
-            match self.folded.get(at) {
-                Some('%') => {
-                    at += 1;
-                    back = Some((at, in_name));
-                }
-                Some(&c) if c == '_' || c == name[in_name] => {
-                    at += 1;
-                    in_name += 1;
-                }
-                _ => match back {
-                    Some((after, start)) => {
-                        at = after;
-                        in_name = start + 1;
-                        back = Some((after, in_name));
-                    }
-                    None => return false,
-                },
-            }
-        }
-        self.folded[at..].iter().all(|c| *c == '%')
-    }
-}
-
 /// How many rows a table has, as far as it was worth finding out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count {
@@ -277,57 +227,6 @@ pub fn rows(columns: &[(&str, &str)], rows: Vec<Vec<Value>>, most: u32) -> Rows 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn matches(pattern: &str, name: &str) -> bool {
-        Pattern::new(pattern).matches(name)
-    }
-
-    #[test]
-    fn a_pattern_is_that_of_like() {
-        let connection = Connection::open_in_memory().unwrap();
-        let names = [
-            "",
-            "a",
-            "ab",
-            "orders",
-            "order_lines",
-            "ORDERS",
-            "%",
-            "a_b",
-            "axb",
-            "äb",
-            "Äb",
-        ];
-        let patterns = [
-            "", "%", "a%", "%s", "%r%", "order_", "or%s", "a_b", "_b", "%%", "%_", "o%r%e%", "ä_",
-        ];
-        for pattern in patterns {
-            for name in names {
-                let like: bool = connection
-                    .query_row("SELECT ?1 LIKE ?2", [name, pattern], |row| row.get(0))
-                    .unwrap();
-                assert_eq!(matches(pattern, name), like, "{name:?} LIKE {pattern:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_star_stands_for_a_percent_sign_and_a_whole_name_for_itself() {
-        assert!(matches("ord*", "orders"));
-        assert!(matches("*", "orders"));
-        assert!(matches("a*b", "a*b"));
-        assert!(!matches("ord", "orders"));
-    }
-
-    #[test]
-    fn a_pattern_cannot_be_made_to_take_long() {
-        let pattern = "%a".repeat(5_000);
-        assert!(!matches(&pattern, &"a".repeat(4_000)));
-        assert!(!matches(
-            &format!("{}b", "%a%".repeat(2_000)),
-            &"a".repeat(4_000)
-        ));
-    }
 
     #[test]
     fn counting_stops_at_the_bound_and_then_altogether() {

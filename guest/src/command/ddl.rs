@@ -6,11 +6,12 @@ use rusqlite::Connection;
 
 use super::Context;
 use super::arguments::{Arguments, PATTERN, Shape, option};
-use super::catalogue::{Pattern, quote, relations, rows, text};
+use super::catalogue::{quote, relations, rows, text};
 use super::output::Output;
 use super::sql;
 use super::status::Failure;
 use super::table::{Command, Effect, Group};
+use crate::engine::pattern::Pattern;
 use crate::engine::value::Value;
 
 /// `schema` in the command table.

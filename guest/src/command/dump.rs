@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::Context;
 use super::arguments::{Arguments, Shape, option, positional};
-use super::catalogue::{Pattern, quote, relations};
+use super::catalogue::{quote, relations};
 use super::objects::{Object, Stored, objects};
 use super::output::Output;
 use super::sink::{OUT, OVERWRITE, Sink};
 use super::status::{Failure, Status};
 use super::table::{Command, Effect, Group};
 use crate::engine::database::work::Work;
+use crate::engine::pattern::Pattern;
 use crate::files::Files;
 use crate::text::suggest::alternatives;
 use literal::literal;

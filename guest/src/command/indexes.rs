@@ -5,11 +5,12 @@ use serde_json::{Value as Json, json};
 
 use super::Context;
 use super::arguments::{Arguments, PATTERN};
-use super::catalogue::{Pattern, quote, relations, rows, text};
+use super::catalogue::{quote, relations, rows, text};
 use super::output::Output;
 use super::sql;
 use super::status::Failure;
 use super::table::{Command, Effect, Group};
+use crate::engine::pattern::Pattern;
 use crate::engine::value::Value;
 
 /// `indexes` in the command table.

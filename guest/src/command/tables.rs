@@ -4,11 +4,12 @@ use rusqlite::Connection;
 
 use super::Context;
 use super::arguments::{Arguments, PATTERN};
-use super::catalogue::{Count, Counter, Pattern, Relation, relations, rows};
+use super::catalogue::{Count, Counter, Relation, relations, rows};
 use super::notes::{astray, beside};
 use super::output::Output;
 use super::status::Failure;
 use super::table::{Command, Effect, Group};
+use crate::engine::pattern::Pattern;
 use crate::engine::value::Value;
 use crate::text::suggest::{alternatives, closest};
 

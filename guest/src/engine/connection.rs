@@ -33,8 +33,8 @@ const EXPRESSION_DEPTH: i32 = 200;
 const PARSER_DEPTH: i32 = 250;
 const TRIGGER_DEPTH: i32 = 100;
 
-/// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern.
-const PATTERN_LENGTH: i32 = 5_000;
+/// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern. In bytes.
+pub const PATTERN_LENGTH: i32 = 5_000;
 
 /// Opens `name` and fixes everything on it. `None` is a private database in memory.
 ///

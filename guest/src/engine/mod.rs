@@ -5,7 +5,7 @@
 //! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
 //! - [`authorizer`], [`pragma`]: what each action of a statement may do.
 //! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
-//! - [`keyword`], [`complete`]: the words that are no names; where a statement ends.
+//! - [`keyword`], [`complete`], [`pattern`]: the words that are no names; where a statement ends; names by LIKE.
 //! - [`functions`]: the SQL functions that SQLite itself is without.
 //! - [`vector`]: vectors in columns, and the functions and tables of sqlite-vec.
 //! - [`pulse`]: the budgets of time and work, cancellation, progress.
@@ -24,6 +24,7 @@ pub mod history;
 pub mod keyword;
 pub mod lookup;
 pub mod params;
+pub mod pattern;
 pub mod plan;
 pub mod pragma;
 pub mod pulse;
