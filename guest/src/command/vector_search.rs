@@ -154,7 +154,7 @@ impl Search<'_> {
             quote(&place.column)
         ))?;
         let mut cursor = statement.query([])?;
-        let mut nearest = Nearest::new(self.most as usize, self.measure);
+        let mut nearest = Nearest::new(self.most as usize);
         let mut buffer = Vec::new();
         let (mut compared, mut nulls, mut undirected) = (0_u64, 0_u64, 0_u64);
         while let Some(row) = cursor.next()? {
@@ -167,8 +167,8 @@ impl Search<'_> {
                 Stored::Nothing => nulls += 1,
                 Stored::Vector(floats) if floats.len() == self.probe.dimensions() => {
                     compared += 1;
-                    match self.probe.apart(floats) {
-                        Some(apart) => nearest.offer(apart, key)?,
+                    match self.probe.distance(floats) {
+                        Some(distance) => nearest.offer(distance, key)?,
                         None => undirected += 1,
                     }
                 }
@@ -176,8 +176,7 @@ impl Search<'_> {
             }
         }
         drop(cursor);
-        let found = nearest.finish();
-        let mut output = self.tell(connection, &place, found)?;
+        let mut output = self.tell(connection, &place, nearest.finish())?;
         output.extra.insert("compared".into(), json!(compared));
         output.extra.insert("nulls".into(), json!(nulls));
         if nulls > 0 {
@@ -336,7 +335,7 @@ impl Search<'_> {
         &self,
         connection: &Connection,
         place: &Place,
-        found: Vec<(f64, Vec<Value>)>,
+        found: impl Iterator<Item = (f64, Vec<Value>)>,
     ) -> rusqlite::Result<Output> {
         let condition: Vec<String> = place
             .keys
@@ -354,10 +353,13 @@ impl Search<'_> {
             condition.join(" AND ")
         ))?;
         let mut listed = Vec::new();
-        for (apart, key) in found {
+        for (distance, key) in found {
             let mut rows = statement.query(params_from_iter(key.iter().map(bound)))?;
             let mut row = key.clone();
-            row.push(Value::Real(apart));
+            row.push(Value::Real(match self.measure {
+                Measure::Dot => -distance,
+                Measure::Cosine | Measure::L2 => distance,
+            }));
             if let Some(found) = rows.next()? {
                 for at in 0..place.shown.len() {
                     row.push(Value::from_sqlite(found.get_ref(at)?));

@@ -2,6 +2,8 @@
 //!
 //! A vector is a blob of little-endian 32-bit floats, the layout of sqlite-vec, or a JSON array.
 
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
@@ -20,7 +22,7 @@ pub enum Measure {
     Cosine,
     /// The Euclidean distance.
     L2,
-    /// The dot product, of which more is nearer.
+    /// The dot product, negative, so that less is nearer as with the others.
     Dot,
 }
 
@@ -114,11 +116,13 @@ impl Probe {
         self.numbers.len()
     }
 
-    /// The distance, or the dot product, of a vector of as many numbers; `None` if it has none.
-    pub fn apart(&self, other: &[Float]) -> Option<f64> {
+    /// The distance of a vector of as many numbers; `None` if it has none.
+    ///
+    /// Not by sqlite-vec's functions: there is none for the dot product.
+    pub fn distance(&self, other: &[Float]) -> Option<f64> {
         let numbers = self.numbers.as_slice();
-        let apart = match self.measure {
-            Measure::Dot => sums(numbers, other, |a, b| (a * b, 0.0)).0,
+        let distance = match self.measure {
+            Measure::Dot => -sums(numbers, other, |a, b| (a * b, 0.0)).0,
             Measure::L2 => sums(numbers, other, |a, b| ((a - b) * (a - b), 0.0))
                 .0
                 .sqrt(),
@@ -127,83 +131,70 @@ impl Probe {
                 1.0 - dot / (self.length * square.sqrt())
             }
         };
-        (!apart.is_nan()).then_some(f64::from(apart))
+        (!distance.is_nan()).then_some(f64::from(distance))
     }
 }
+
+/// One of the nearest, ordered by its distance.
+#[derive(Debug)]
+struct Near<T>(f64, T);
+
+impl<T> Ord for Near<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl<T> PartialOrd for Near<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Near<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Near<T> {}
 
 /// The nearest so far, no more than were asked for.
 #[derive(Debug)]
 pub struct Nearest<T> {
     most: usize,
-    farther: fn(f64, f64) -> bool,
-    /// A heap whose first is the farthest.
-    heap: Vec<(f64, T)>,
+    heap: BinaryHeap<Near<T>>,
 }
 
 impl<T> Nearest<T> {
-    /// The `most` nearest by a measure.
-    pub fn new(most: usize, measure: Measure) -> Self {
-        let farther: fn(f64, f64) -> bool = match measure {
-            Measure::Dot => |a, b| a < b,
-            Measure::Cosine | Measure::L2 => |a, b| a > b,
-        };
+    /// The `most` nearest.
+    pub fn new(most: usize) -> Self {
         Self {
             most,
-            farther,
-            heap: Vec::new(),
+            heap: BinaryHeap::new(),
         }
     }
 
     /// Offers one; what it is, is asked only if it is kept.
-    pub fn offer<E>(&mut self, apart: f64, what: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
-        if self.heap.len() >= self.most
-            && self
-                .heap
-                .first()
-                .is_none_or(|(farthest, _)| !(self.farther)(*farthest, apart))
-        {
-            return Ok(());
-        }
-        let what = what()?;
+    pub fn offer<E>(
+        &mut self,
+        distance: f64,
+        what: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(), E> {
         if self.heap.len() < self.most {
-            self.heap.push((apart, what));
-            let mut at = self.heap.len() - 1;
-            while at > 0 && (self.farther)(self.heap[at].0, self.heap[(at - 1) / 2].0) {
-                self.heap.swap(at, (at - 1) / 2);
-                at = (at - 1) / 2;
-            }
-        } else {
-            self.heap[0] = (apart, what);
-            let mut at = 0;
-            loop {
-                let mut far = at;
-                for child in [2 * at + 1, 2 * at + 2] {
-                    if child < self.heap.len()
-                        && (self.farther)(self.heap[child].0, self.heap[far].0)
-                    {
-                        far = child;
-                    }
-                }
-                if far == at {
-                    break;
-                }
-                self.heap.swap(at, far);
-                at = far;
-            }
+            self.heap.push(Near(distance, what()?));
+        } else if let Some(mut farthest) = self.heap.peek_mut()
+            && distance < farthest.0
+        {
+            *farthest = Near(distance, what()?);
         }
         Ok(())
     }
 
-    /// Those that were kept, the nearest first.
-    pub fn finish(mut self) -> Vec<(f64, T)> {
-        let farther = self.farther;
-        self.heap
-            .sort_by(|a, b| match (farther(a.0, b.0), farther(b.0, a.0)) {
-                (true, _) => std::cmp::Ordering::Greater,
-                (_, true) => std::cmp::Ordering::Less,
-                _ => std::cmp::Ordering::Equal,
-            });
-        self.heap
+    /// Those that were kept with their distances, the nearest first.
+    pub fn finish(self) -> impl Iterator<Item = (f64, T)> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|Near(distance, what)| (distance, what))
     }
 }
 
@@ -247,10 +238,10 @@ mod tests {
         numbers.iter().map(|number| number.to_le_bytes()).collect()
     }
 
-    fn apart(measure: Measure, a: &[f32], b: &[f32]) -> f64 {
+    fn distance(measure: Measure, a: &[f32], b: &[f32]) -> f64 {
         Probe::new(a.to_vec(), measure)
             .unwrap()
-            .apart(&floats(b))
+            .distance(&floats(b))
             .unwrap()
     }
 
@@ -277,7 +268,7 @@ mod tests {
                         |row| row.get(0),
                     )
                     .unwrap();
-                let ours = apart(measure, &a, &b);
+                let ours = distance(measure, &a, &b);
                 assert!(
                     (ours - theirs).abs() < 1e-4,
                     "{measure:?} of {dimensions}: {ours} {theirs}"
@@ -285,25 +276,20 @@ mod tests {
             }
         }
         assert_eq!(
-            apart(Measure::Dot, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]),
-            32.0
+            distance(Measure::Dot, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]),
+            -32.0
         );
     }
 
     #[test]
     fn the_nearest_are_kept_in_order_whatever_order_they_come_in() {
-        for measure in [Measure::L2, Measure::Dot] {
-            let mut nearest = Nearest::new(5, measure);
-            for n in 0..1_000_u32 {
-                let apart = f64::from(n * 7_919 % 1_000);
-                nearest.offer(apart, || Ok::<_, ()>(apart as u32)).unwrap();
-            }
-            let kept: Vec<u32> = nearest.finish().into_iter().map(|(_, n)| n).collect();
-            match measure {
-                Measure::Dot => assert_eq!(kept, [999, 998, 997, 996, 995]),
-                _ => assert_eq!(kept, [0, 1, 2, 3, 4]),
-            }
+        let mut nearest = Nearest::new(5);
+        for n in 0..1_000_u32 {
+            let distance = f64::from(n * 7_919 % 1_000) - 2.0;
+            nearest.offer(distance, || Ok::<_, ()>(n)).unwrap();
         }
+        let kept: Vec<f64> = nearest.finish().map(|(distance, _)| distance).collect();
+        assert_eq!(kept, [-2.0, -1.0, 0.0, 1.0, 2.0]);
     }
 
     #[test]
@@ -336,8 +322,8 @@ mod tests {
     fn a_vector_without_direction_has_no_cosine() {
         assert!(Probe::new(vec![0.0, 0.0], Measure::Cosine).is_none());
         let probe = Probe::new(vec![1.0, 0.0], Measure::Cosine).unwrap();
-        assert_eq!(probe.apart(&floats(&[0.0, 0.0])), None);
-        assert_eq!(probe.apart(&floats(&[0.0, 2.0])), Some(1.0));
+        assert_eq!(probe.distance(&floats(&[0.0, 0.0])), None);
+        assert_eq!(probe.distance(&floats(&[0.0, 2.0])), Some(1.0));
         assert_eq!(probe.dimensions(), 2);
     }
 }
