@@ -6,10 +6,10 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value, json};
 use sqlarium_fuzz::{HOST, files, settings, split};
-use sqlarium_guest::command::reader::Reader;
+use sqlarium_guest::command::spec::audience::Reader;
 use sqlarium_guest::command::select::SELECT;
-use sqlarium_guest::command::status::Status;
-use sqlarium_guest::command::table::{Command, Effect, TABLE, find};
+use sqlarium_guest::answer::failure::Status;
+use sqlarium_guest::command::registry::{Command, Effect, TABLE, find};
 use sqlarium_guest::command::{Context, invoke};
 use sqlarium_guest::engine::Engine;
 

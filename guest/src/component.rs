@@ -6,16 +6,15 @@ use self::bindings::exports::sqlarium::sandbox::{
     command as command_export, demo as demo_export, server, shell as shell_export,
 };
 use self::bindings::sqlarium::sandbox::{console, mailbox, types};
-use crate::command::{
-    self, Context,
-    arguments::{Arguments, Shape},
-    reader::Reader,
-};
+use crate::command;
+use crate::command::Context;
+use crate::command::spec::arguments::{Arguments, Shape};
+use crate::command::spec::audience::Reader;
 use crate::demo;
 use crate::engine::Engine;
 use crate::host::{Host, Stream, Verdict};
-use crate::notes::Notes;
 use crate::protocol::{Overheard, Session};
+use crate::settings::notes::Notes;
 use crate::settings::{Limits, Settings};
 use crate::shell::console::Streams;
 use crate::shell::{Next, Shell, complete};
@@ -155,7 +154,7 @@ impl command_export::Guest for Component {
             usage: true,
             json: false,
         };
-        let Some(command) = command::table::find(&name) else {
+        let Some(command) = command::registry::find(&name) else {
             return Err(refuse(format!("There is no command {name}.")));
         };
         let Ok(arguments) = serde_json::from_str(&arguments) else {

@@ -1,26 +1,26 @@
 //! What runs behind the glass: everything that meets untrusted input.
 //!
-//! - [`protocol`]: MCP lines in, MCP lines out.
-//! - [`command`]: the command table, the only list of what can be asked.
-//! - [`engine`]: SQLite, its guards and its budgets.
+//! Layers; each uses only those below it, which a test holds:
+//!
+//! - `component`: the exports of `wit/`, conversions alone (wasm only).
+//! - [`protocol`]: MCP lines in, MCP lines out. [`shell`]: the shell, for a person and for `run`.
+//! - [`command`]: every command, and the registry of them.
 //! - [`render`]: results as text or as JSON.
-//! - [`shell`]: the shell, for a person and for `run`.
-//! - [`demo`]: a sample shop, and a conversation with it to show.
-//! - [`files`]: plain files, as streams.
-//! - [`notes`]: what the owner wrote about tables and columns.
-//! - [`text`]: text as such, for all of them.
-//! - [`settings`], [`host`], [`storage`]: what comes from outside: the owner's
-//!   choices, the call's surroundings, the files.
+//! - [`engine`]: SQLite, its guards and its budgets.
+//! - [`storage`]: files by name.
+//! - [`text`], [`answer`], [`settings`], [`host`]: SQL as text, what a command answers, the owner's
+//!   choices, the host's side of a call.
+//!
+//! [`demo`]: a sample shop, and a conversation with it to show.
 //!
 //! The crate compiles to a component (`component.rs`, wasm only) and natively,
 //! so that its unit tests run without wasm.
 
+pub mod answer;
 pub mod command;
 pub mod demo;
 pub mod engine;
-pub mod files;
 pub mod host;
-pub mod notes;
 pub mod protocol;
 pub mod render;
 pub mod settings;

@@ -1,9 +1,9 @@
 //! SQLite's hard heap limit, which holds for a whole process: one test, in a process of its own.
 
-use sqlarium_guest::command::status::Status;
+use sqlarium_guest::answer::failure::Status;
+use sqlarium_guest::answer::value::Value;
 use sqlarium_guest::engine::Engine;
-use sqlarium_guest::engine::params::Params;
-use sqlarium_guest::engine::value::Value;
+use sqlarium_guest::engine::statement::params::Params;
 use sqlarium_guest::host::Alone;
 use sqlarium_guest::settings::Settings;
 

@@ -1,45 +1,15 @@
 //! The command table and what each command does.
 
 pub mod about;
-mod analyze;
-pub mod arguments;
-mod backup;
-mod batch;
-mod capabilities;
-pub mod catalogue;
-mod checkpoint;
-mod create;
-mod databases;
-mod ddl;
-mod describe;
-pub mod dump;
-mod exec;
-mod explain;
-mod export;
-pub mod fts;
-pub mod import;
-mod index_text;
-mod indexes;
-mod integrity;
-mod migrate;
-mod notes;
-mod objects;
-pub mod output;
-mod query;
-pub mod reader;
-pub mod run;
+pub mod files;
+pub mod maintenance;
+pub mod registry;
 pub mod schema;
-mod search;
+pub mod search;
 pub mod select;
-mod sink;
+pub mod spec;
 pub mod sql;
-mod stats;
-pub mod status;
-pub mod table;
-mod tables;
-pub mod toolset;
-mod undo;
-mod vector_search;
+pub mod undo;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -48,17 +18,17 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use self::registry::{Command, TABLE};
+pub use self::schema::annotate::astray;
+use self::spec::arguments::{Argument, Arguments, OUTPUT, accepted};
+use self::spec::audience::Reader;
+use self::spec::toolset::Toolset;
+use crate::answer::failure::Failure;
 use crate::engine::Engine;
 use crate::host::Host;
-use crate::notes::Notes;
 use crate::render::{self, Meter};
 use crate::settings::Settings;
-use arguments::{Argument, Arguments, OUTPUT, accepted};
-pub use notes::astray;
-use reader::Reader;
-use status::Failure;
-use table::{Command, TABLE};
-use toolset::Toolset;
+use crate::settings::notes::Notes;
 
 /// What takes the text of a command that is run by another.
 pub type Outlet = Rc<RefCell<dyn Write>>;
@@ -187,7 +157,7 @@ pub fn warnings(settings: &Settings, host: &'static dyn Host) -> Vec<String> {
     }
     engine
         .database(None)
-        .and_then(|database| database.inspect(|connection| notes::astray(connection, &notes)))
+        .and_then(|database| database.inspect(|connection| astray(connection, &notes)))
         // Whatever is wrong with the database is said when it is used.
         .unwrap_or_default()
 }

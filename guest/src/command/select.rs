@@ -1,12 +1,13 @@
 //! The three tools of `--tools select`, for a client that should only look.
 
-use super::arguments::{Argument, Arguments, Shape};
-use super::output::Output;
-use super::sql::{Kind, Token, tokens};
-use super::status::{Failure, Status};
-use super::table::{Command, Effect, Group};
-use super::{Context, describe, tables};
-use crate::engine::params::Params;
+use super::Context;
+use super::registry::{Command, Effect, Group};
+use super::schema::{describe, tables};
+use super::spec::arguments::{Argument, Arguments, Shape};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::engine::statement::params::Params;
+use crate::text::lexer::{Kind, Token, tokens};
 
 /// Rows of `run_select` when neither the call nor the SQL says.
 const DEFAULT_ROWS: u32 = 50;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::reader::Reader;
-use super::status::Status;
-use super::table::{Group, TABLE, find, tool_name};
+use super::registry::{Group, TABLE, find, tool_name};
+use super::spec::audience::Reader;
+use super::spec::toolset::Toolset;
 use super::{Answer, Context, catalog, check, invoke};
+use crate::answer::failure::Status;
 use crate::command::select::SELECT;
-use crate::command::toolset::Toolset;
 use crate::engine::Engine;
 use crate::host::Alone;
 use crate::settings::{Limits, Settings};

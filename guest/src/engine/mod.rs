@@ -1,52 +1,33 @@
 //! SQLite: connections, guards, values, budgets.
 //!
-//! - [`database`]: one database file; opens it, upgrades it, runs statements on it.
-//! - [`draft`]: a database that is being made.
-//! - [`connection`]: what is fixed on a connection before a client's SQL is seen.
-//! - [`authorizer`], [`pragma`]: what each action of a statement may do.
-//! - [`statement`], [`params`], [`value`]: one statement, its values in and out.
-//! - [`keyword`], [`complete`], [`pattern`]: the words that are no names; where a statement ends; names by LIKE.
-//! - [`functions`]: the SQL functions that SQLite itself is without.
-//! - [`vector`]: vectors in columns, and the functions and tables of sqlite-vec.
-//! - [`pulse`]: the budgets of time and work, cancellation, progress.
-//! - [`track`], [`history`]: what a transaction changes, for a dry run and to take it back.
-//! - [`failure`], [`lookup`]: errors as sentences to act on, with what may have been meant.
+//! - [`database`]: one database; opens it, upgrades it, runs statements on it.
+//! - [`connection`]: what is fixed on a connection before a client's SQL is seen; functions of our own.
+//! - [`guard`]: what each action of a statement may do.
+//! - [`statement`]: one statement, its values in and out, its errors.
+//! - [`schema`]: the schema, as queries of our own see it.
+//! - [`undo`]: what a transaction changes, for a dry run and to undo it.
+//! - [`vfs`]: SQLite's files over [`crate::storage`].
 
-pub mod authorizer;
-pub mod complete;
 pub mod connection;
 pub mod database;
-pub mod draft;
-pub mod failure;
-pub mod figures;
-mod functions;
-pub mod history;
-pub mod keyword;
-pub mod lookup;
-pub mod params;
-pub mod pattern;
-pub mod plan;
-pub mod pragma;
-pub mod pulse;
+pub mod guard;
+pub mod schema;
 pub mod statement;
-pub mod text;
-pub mod track;
-pub mod value;
-pub mod vector;
+pub mod undo;
 pub mod vfs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::database::staged::Draft;
+use crate::host::interrupt::Pulse;
 use database::Database;
-use draft::Draft;
-use pulse::Pulse;
 
-use crate::command::status::{Failure, Status};
-use crate::files::Files;
+use crate::answer::failure::{Failure, Status};
 use crate::host::Host;
-use crate::notes::Notes;
 use crate::settings::Settings;
+use crate::settings::notes::Notes;
+use crate::storage::streams::Files;
 
 /// How many databases below the root stay open at once.
 const OPEN_DATABASES: usize = 8;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::engine::params::exact;
+use crate::engine::statement::params::exact;
 
 /// The line is not JSON.
 pub const PARSE_ERROR: i64 = -32_700;

@@ -21,6 +21,7 @@ pub mod overhear;
 pub mod reply;
 pub mod revision;
 pub mod session;
+pub mod tool_schema;
 pub mod tools;
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::session::Session;
 use super::tools::{Notify, Toolbox};
+use crate::answer::failure::{Failure, Status};
 use crate::command::Answer;
-use crate::command::status::{Failure, Status};
 use crate::host::{Host, Verdict};
 use crate::settings::Settings;
 

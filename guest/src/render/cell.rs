@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::hex;
 
 /// Bytes of a blob that are shown.

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{Meter, escaped_len};
-use crate::command::output::{Column, Output, Rows};
-use crate::command::status::Failure;
-use crate::command::table::Command;
-use crate::engine::value::Value;
+use crate::answer::failure::Failure;
+use crate::answer::output::{Column, Output, Rows};
+use crate::answer::value::Value;
+use crate::command::registry::Command;
 use crate::settings::Limits;
 use crate::text::hex;
 
@@ -180,8 +180,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::command::status::Status;
-    use crate::command::table::find;
+    use crate::answer::failure::Status;
+    use crate::command::registry::find;
 
     fn rows(names: &[&str], rows: Vec<Vec<Value>>) -> Rows {
         let column = |name: &&str| Column {

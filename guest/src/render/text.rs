@@ -4,9 +4,9 @@ use super::cell::{Cell, cell, visible, visible_lines};
 use super::layout::{DASHES, fit, width};
 use super::mode::identifier;
 use super::{ENVELOPE, escaped_len};
-use crate::command::output::{Output, Rows};
-use crate::command::status::Failure;
-use crate::command::table::Command;
+use crate::answer::failure::Failure;
+use crate::answer::output::{Output, Rows};
+use crate::command::registry::Command;
 use crate::settings::Limits;
 
 /// More columns than this are shown one below the other.
@@ -338,7 +338,7 @@ fn note_cuts(row: &[Cell], cut: &mut Vec<usize>) {
 }
 
 /// The characters of one row.
-fn length(row: &[crate::engine::value::Value], budget: usize) -> usize {
+fn length(row: &[crate::answer::value::Value], budget: usize) -> usize {
     row.iter()
         .map(|value| cell(value, budget).text.chars().count() + 2)
         .sum()

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use super::console::Streams;
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, error};
-use crate::command::arguments::Arguments;
-use crate::command::dump;
-use crate::command::import::SEPARATORS;
-use crate::command::output::Output;
-use crate::command::table::find;
-use crate::files::STREAM;
+use crate::answer::output::Output;
+use crate::command::files::dump;
+use crate::command::files::import::SEPARATORS;
+use crate::command::registry::find;
+use crate::command::spec::arguments::Arguments;
 use crate::render::mode::{Format, Mode};
+use crate::storage::streams::STREAM;
 
 /// Runs a command of the table with these arguments, and prints what it says.
 fn call(

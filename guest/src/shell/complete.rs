@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::Shell;
 use super::dot::DOTS;
 use crate::command::Context;
-use crate::command::catalogue::{relations, text};
-use crate::engine::keyword;
+use crate::engine::schema::catalogue::{relations, text};
 use crate::render::mode::{NAMES, identifier};
+use crate::text::keyword;
 
 /// How many are offered at most.
 const MOST: usize = 200;

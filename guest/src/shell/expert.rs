@@ -10,10 +10,10 @@ use std::io::Write;
 use rusqlite::Connection;
 
 use super::{Refusal, Scene, Shell, error};
-use crate::command::catalogue::{quote, relations, text};
 use crate::engine::database::shell::statements;
-use crate::engine::text as words;
+use crate::engine::schema::catalogue::{quote, relations, text};
 use crate::render::mode::identifier;
+use crate::text::scan as words;
 
 /// Columns of one table that are tried together, and indexes that are tried in all.
 const COLUMNS: usize = 6;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::command::output::{Output, Rows};
-use crate::engine::plan;
-use crate::engine::value::Value;
+use crate::answer::output::{Output, Rows};
+use crate::answer::value::Value;
+use crate::engine::statement::plan;
 use crate::text::pad::blanks;
 
 /// The columns of EXPLAIN and how wide they are at least.

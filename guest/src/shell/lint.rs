@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::dot::usage;
 use super::{Refusal, Scene, Shell};
-use crate::command::catalogue::{quote, text};
+use crate::engine::schema::catalogue::{quote, text};
 
 /// Runs the dot command.
 pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {

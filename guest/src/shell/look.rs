@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::dot::usage;
 use super::pretty::pretty;
 use super::{Refusal, Scene, Shell};
-use crate::command::catalogue::{quote, text};
+use crate::engine::schema::catalogue::{quote, text};
 use crate::render::mode::identifier;
 use crate::text::pad::left;
 

@@ -32,11 +32,11 @@ mod words;
 
 use std::io;
 
+use crate::answer::failure::Failure;
 use crate::command::Context;
-use crate::command::status::Failure;
 use crate::engine::database::Database;
-use crate::engine::{complete as whole, text};
 use crate::host::Verdict;
+use crate::text::{complete as whole, scan};
 use console::Console;
 use redirect::{Outlet, Redirect};
 use state::State;
@@ -348,5 +348,5 @@ fn terminates(line: &str) -> bool {
 
 /// Whether there is nothing but white space and comments, all of them closed.
 fn only_comments(sql: &str) -> bool {
-    text::blank(sql) == sql.len() && text::blank(&format!("{sql}\nx")) == sql.len() + 1
+    scan::blank(sql) == sql.len() && scan::blank(&format!("{sql}\nx")) == sql.len() + 1
 }

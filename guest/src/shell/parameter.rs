@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::dot::usage;
 use super::{Refusal, Scene, Shell, statement};
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::pad::left;
 
 /// Runs the dot command.

@@ -1,6 +1,6 @@
 //! `.schema --indent`: a statement squeezed onto one line, or one column to a line if that is long.
 
-use crate::command::sql::{Kind, Token, tokens};
+use crate::text::lexer::{Kind, Token, tokens};
 
 /// What still is one line, in bytes.
 const SHORT: usize = 78;

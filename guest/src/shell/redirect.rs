@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::console::Console;
-use crate::command::status::Failure;
-use crate::files::{Files, Writer};
+use crate::answer::failure::Failure;
+use crate::storage::streams::{Files, Writer};
 
 /// A file that gets its name when it is whole.
 pub struct Made {

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::dot::usage;
 use super::state::Plan;
 use super::{Refusal, Scene, Shell, error, words};
-use crate::engine::figures::figures;
+use crate::engine::connection::db_status::figures;
 use crate::render::mode::NAMES;
 
 /// The truth of the only word. What is no truth value is taken for no, and said so.

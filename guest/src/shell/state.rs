@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::expert::Expert;
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::render::mode::Format;
 
 /// When the plan of a statement is shown before it runs.

@@ -6,10 +6,10 @@ use std::time::Instant;
 use super::redirect::Outlet;
 use super::state::{Plan, State};
 use super::{Refusal, Scene, Shell, expert, explain};
-use crate::command::reader::Reader;
-use crate::command::run::COMMAND;
+use crate::answer::value::Value;
+use crate::command::spec::audience::Reader;
+use crate::command::sql::run::COMMAND;
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
-use crate::engine::value::Value;
 use crate::render::mode::Printer;
 use crate::text::pad::blanks;
 

@@ -1,5 +1,13 @@
-//! Text as such: digits, padding, suggestions. The lowest layer, which uses nothing of the crate.
+//! Text as such. Uses nothing of the crate.
+//!
+//! - [`lexer`], [`scan`], [`keyword`], [`complete`]: SQL as text.
+//! - [`suggest`]: the name that was most likely meant.
+//! - [`hex`], [`pad`]: digits and columns.
 
+pub mod complete;
 pub mod hex;
+pub mod keyword;
+pub mod lexer;
 pub mod pad;
+pub mod scan;
 pub mod suggest;

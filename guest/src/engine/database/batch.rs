@@ -4,16 +4,18 @@ use super::Database;
 use super::recorded::Call;
 use super::run::explains;
 use super::tracked::{Ending, Tracked};
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::Mode;
-use crate::engine::params::Params;
-use crate::engine::{failure, statement, text};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::engine::guard::authorizer::Mode;
+use crate::engine::statement;
+use crate::engine::statement::errors;
+use crate::engine::statement::params::Params;
+use crate::text::scan;
 
 impl Database {
     pub(super) fn transact(&self, sql: &str, ending: Ending) -> Result<Output, Failure> {
         if sql.contains('\0') {
-            return Err(failure::nul());
+            return Err(errors::nul());
         }
         if sql.len() as u64 > self.settings.limits.request_bytes {
             return Err(Failure::new(
@@ -44,7 +46,7 @@ impl Database {
         let mut number = 0;
         // The statements that have returned rows.
         let mut returned = Vec::new();
-        while text::blank(&sql[start..]) < sql.len() - start {
+        while scan::blank(&sql[start..]) < sql.len() - start {
             number += 1;
             let rows = output.rows.take();
             let length = self
@@ -65,7 +67,7 @@ impl Database {
             start = (start + length).min(sql.len());
         }
         if number == 0 {
-            return Err(failure::empty());
+            return Err(errors::empty());
         }
         let ended = match tracked {
             None => self.trusted("COMMIT"),
@@ -168,7 +170,7 @@ fn unshown(returned: &[usize]) -> Option<String> {
 
 /// The failure of a whole batch for that of one of its statements.
 fn unchanged(failure: Failure, number: usize, sql: &str, start: usize) -> Failure {
-    let (line, _) = text::position(sql, start + text::blank(&sql[start..]));
+    let (line, _) = scan::position(sql, start + scan::blank(&sql[start..]));
     Failure {
         message: format!(
             "Statement {number} of the batch (line {line}) failed: {} Nothing was changed.",

@@ -3,7 +3,7 @@
 //! A statement that only reads passes five guards, none of which is trusted alone:
 //!
 //! 1. one statement, by the tail that SQLite reports ([`super::statement::one`]);
-//! 2. the authorizer, by the engine's action codes ([`super::authorizer`]);
+//! 2. the authorizer, by the engine's action codes ([`super::guard::authorizer`]);
 //! 3. SQLite's verdict on the compiled statement, `sqlite3_stmt_readonly`;
 //! 4. `PRAGMA query_only`, while it runs;
 //! 5. a connection that was opened for reading only, until something is to be written.
@@ -11,11 +11,12 @@
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
 mod batch;
-mod kept;
 mod recorded;
+mod report;
 mod run;
 pub mod shell;
-mod told;
+mod shell_transaction;
+pub mod staged;
 mod tracked;
 mod undone;
 pub mod work;
@@ -27,20 +28,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
-use self::kept::Pending;
 use self::recorded::Warned;
+use self::shell_transaction::Pending;
 pub use self::tracked::Ending;
-use super::authorizer::{Gate, Mode};
 use super::connection::{self, Access};
-use super::failure::{self, Circumstances};
-use super::history::History;
-use super::lookup;
-use super::params::Params;
-use super::pulse::Pulse;
+use super::guard::authorizer::{Gate, Mode};
+use super::schema::lookup;
 use super::statement::Unprepared;
+use super::statement::errors;
+use super::statement::errors::Circumstances;
+use super::statement::params::Params;
+use super::undo::history::History;
 use super::vfs;
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::host::interrupt::Pulse;
 use crate::settings::Settings;
 
 /// The guards that are in force: all of them, but for tests of each alone.
@@ -215,7 +217,7 @@ impl Database {
     /// As for [`Database::batch`].
     pub fn batch_to(&mut self, sql: &str, ending: Ending) -> Result<Output, Failure> {
         if self.settings.readonly {
-            return Err(failure::writes(
+            return Err(errors::writes(
                 "start a transaction that writes",
                 &self.settings,
             ));
@@ -255,9 +257,9 @@ impl Database {
 
     fn unprepared(&self, unprepared: Unprepared, sql: &str, start: usize) -> Failure {
         match unprepared {
-            Unprepared::Empty => failure::empty(),
-            Unprepared::Nul => failure::nul(),
-            Unprepared::Second => failure::second(),
+            Unprepared::Empty => errors::empty(),
+            Unprepared::Nul => errors::nul(),
+            Unprepared::Second => errors::second(),
             Unprepared::Sqlite(error) => self.failure(&error, sql, start),
         }
     }
@@ -279,7 +281,7 @@ impl Database {
             verdict: &verdict,
             denial: denial.as_ref(),
         };
-        let failure = failure::from_sqlite(error, &about);
+        let failure = errors::from_sqlite(error, &about);
         let (Status::NotFound, None, Some(link)) = (failure.status, &failure.hint, &self.link)
         else {
             return failure;
@@ -293,7 +295,7 @@ impl Database {
 
     /// Starts a call: asks the host, opens or upgrades the connection, sets `query_only`.
     fn begin(&mut self, want: Access) -> Result<(), Failure> {
-        if let Some(failure) = failure::stopped(&self.pulse.start()) {
+        if let Some(failure) = errors::stopped(&self.pulse.start()) {
             return Err(failure);
         }
         self.gate.enter(Mode::Trusted);
@@ -380,7 +382,7 @@ impl Database {
         }
         // SQLite falls back to reading a file that may not be written.
         if access == Access::Write && connection.is_readonly("main").unwrap_or(false) {
-            return Err(failure::unwritable(&self.title));
+            return Err(errors::unwritable(&self.title));
         }
         self.link = Some(Link {
             connection,

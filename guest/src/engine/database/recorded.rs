@@ -2,15 +2,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::told::{Change, changes, lines};
+use super::report::{Change, changes, lines};
 use super::{Access, Database};
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::Mode;
-use crate::engine::history::{Draft, Entry, History, State};
-use crate::engine::params::Params;
-use crate::engine::track::schema::objects;
-use crate::engine::track::{Step, Summary, statistics};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::engine::guard::authorizer::Mode;
+use crate::engine::statement::params::Params;
+use crate::engine::undo::history::{Draft, Entry, History, State};
+use crate::engine::undo::schema_diff::objects;
+use crate::engine::undo::{Step, Summary, statistics};
 
 /// The record as a whole takes no more than this, nor than a quarter of `--disk`, in bytes.
 const RECORD_BYTES: u64 = 256 << 20;

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use rusqlite::Statement;
 
 use super::Database;
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::{Denial, Mode, Rule};
-use crate::engine::params::Params;
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::engine::guard::authorizer::{Denial, Mode, Rule};
+use crate::engine::schema::lookup;
+use crate::engine::statement::params::Params;
 use crate::engine::statement::{self, Extent, Harvest};
-use crate::engine::{failure, lookup, plan, text};
+use crate::engine::statement::{errors, plan};
+use crate::text::scan;
 
 impl Database {
     pub(super) fn read(&self, sql: &str, params: &Params, limit: u32) -> Result<Output, Failure> {
@@ -32,19 +34,19 @@ impl Database {
     /// The refusal of a statement that SQLite says is no reading. The text of the statement
     /// chooses the sentence alone, and the verdict does not depend on it.
     pub(super) fn would_write(&self, sql: &str) -> Failure {
-        let vacuum = text::first_word(sql).eq_ignore_ascii_case("VACUUM");
-        if vacuum && text::words(sql).any(|word| word == "into") {
+        let vacuum = scan::first_word(sql).eq_ignore_ascii_case("VACUUM");
+        if vacuum && scan::words(sql).any(|word| word == "into") {
             let denial = Denial {
                 rule: Rule::VacuumInto,
                 mode: Mode::Read,
                 what: "copy the database to another file".into(),
                 table: None,
             };
-            failure::denied(&denial, &self.settings)
+            errors::denied(&denial, &self.settings)
         } else if vacuum {
-            failure::writes("rewrite the whole database", &self.settings)
+            errors::writes("rewrite the whole database", &self.settings)
         } else {
-            failure::writes("change the database", &self.settings)
+            errors::writes("change the database", &self.settings)
         }
     }
 
@@ -181,7 +183,7 @@ impl Database {
         // SQLite keeps the count of the statement before, unless this one changed rows.
         // A virtual table is made with rows of its own, which are nobody's data.
         let defines = ["CREATE", "DROP", "ALTER"];
-        let defines = defines.contains(&text::first_word(sql).to_uppercase().as_str());
+        let defines = defines.contains(&scan::first_word(sql).to_uppercase().as_str());
         let changed = if !defines && connection.total_changes() > before {
             connection.changes()
         } else {
@@ -228,7 +230,7 @@ impl Database {
 
 /// Whether the statement announces itself as an EXPLAIN, which SQLite then has to confirm.
 pub(super) fn explains(sql: &str) -> bool {
-    text::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
+    scan::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
 }
 
 pub(super) fn answer(harvest: Harvest) -> Output {

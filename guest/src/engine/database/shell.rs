@@ -7,14 +7,14 @@ use rusqlite::{Statement, StatementStatus};
 
 use super::Database;
 use super::tracked::stands_outside;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::{Mode, Rule};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::value::Value;
 use crate::engine::connection::Access;
-use crate::engine::params;
+use crate::engine::guard::authorizer::{Mode, Rule};
+use crate::engine::statement::params;
 use crate::engine::statement::{self, Unprepared};
-use crate::engine::value::Value;
-use crate::engine::{complete, text};
 use crate::host::Verdict;
+use crate::text::{complete, scan};
 
 /// What a statement is handed over to while it runs.
 pub trait Sink {
@@ -387,7 +387,7 @@ fn internal() -> Failure {
 pub fn statements(sql: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
-    for token in crate::command::sql::tokens(sql) {
+    for token in crate::text::lexer::tokens(sql) {
         at += token.text.len();
         if token.text == ";" && complete::is(&sql[start..at]) {
             found.push(&sql[start..at]);
@@ -395,7 +395,7 @@ pub fn statements(sql: &str) -> Vec<&str> {
         }
     }
     found.push(&sql[start..]);
-    found.retain(|statement| text::blank(statement) < statement.len());
+    found.retain(|statement| scan::blank(statement) < statement.len());
     found
 }
 

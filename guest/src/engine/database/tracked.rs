@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 
 use super::recorded::Call;
-use super::told::report;
+use super::report::report;
 use super::{Database, recorded};
-use crate::command::catalogue::{Count, Counter, relations};
-use crate::command::output::Output;
-use crate::command::status::Failure;
-use crate::engine::authorizer::{Mode, Seen};
-use crate::engine::params::Params;
-use crate::engine::track::schema::Object;
-use crate::engine::track::{Parts, Step, Summary, Tracker};
-use crate::engine::{failure, text};
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::engine::guard::authorizer::{Mode, Seen};
+use crate::engine::schema::catalogue::{Count, Counter, relations};
+use crate::engine::statement::errors;
+use crate::engine::statement::params::Params;
+use crate::engine::undo::schema_diff::Object;
+use crate::engine::undo::{Parts, Step, Summary, Tracker};
+use crate::text::scan;
 
 /// What becomes of what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +93,8 @@ impl Database {
         ending: Ending,
     ) -> Result<Output, Failure> {
         if stands_outside(sql) {
-            let word = text::first_word(sql).to_uppercase();
-            return Err(failure::untried(&word));
+            let word = scan::first_word(sql).to_uppercase();
+            return Err(errors::untried(&word));
         }
         if ending == Ending::Keep {
             self.settle_doubt()?;
@@ -291,7 +292,7 @@ impl Tracked<'_> {
 
 /// Whether a statement takes no part in a transaction.
 pub(super) fn stands_outside(sql: &str) -> bool {
-    let word = text::first_word(sql).to_uppercase();
+    let word = scan::first_word(sql).to_uppercase();
     OUTSIDE.contains(&word.as_str())
 }
 

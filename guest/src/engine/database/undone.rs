@@ -6,19 +6,19 @@ use serde_json::json;
 
 use super::recorded::unrecorded;
 use super::{Access, Database};
-use crate::command::catalogue::quote;
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::Mode;
-use crate::engine::history::State;
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::engine::guard::authorizer::Mode;
+use crate::engine::schema::catalogue::quote;
 use crate::engine::statement;
-use crate::engine::track::Step;
-use crate::engine::track::inverse::{Act, Inverse, columns, same};
-use crate::engine::track::references::Astray;
-use crate::engine::track::saved::{Print, Saved};
-use crate::engine::track::schema::objects;
-use crate::engine::track::session::{Conflict, ConflictKind};
-use crate::engine::track::statistics;
+use crate::engine::undo::Step;
+use crate::engine::undo::changeset::{Conflict, ConflictKind};
+use crate::engine::undo::history::State;
+use crate::engine::undo::inverse::{Act, Inverse, columns, same};
+use crate::engine::undo::references::Astray;
+use crate::engine::undo::saved::{Print, Saved};
+use crate::engine::undo::schema_diff::objects;
+use crate::engine::undo::statistics;
 
 /// Why something was not taken back: a sentence's middle, or a failure.
 type Taken = Result<Result<(), String>, Failure>;

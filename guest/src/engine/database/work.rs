@@ -5,14 +5,14 @@ use rusqlite::{Connection, Statement};
 
 use super::Database;
 use super::recorded::Call;
-use crate::command::output::Output;
-use crate::command::status::{Failure, Status};
-use crate::engine::authorizer::Mode;
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
 use crate::engine::connection::Access;
-use crate::engine::failure;
-use crate::engine::params::Params;
-use crate::engine::pulse::Pulse;
-use crate::engine::track::Summary;
+use crate::engine::guard::authorizer::Mode;
+use crate::engine::statement::errors;
+use crate::engine::statement::params::Params;
+use crate::engine::undo::Summary;
+use crate::host::interrupt::Pulse;
 
 /// Why what comes from a file is beyond undo.
 const FROM_FILE: &str = "rows that come from a file are not recorded one by one";
@@ -50,7 +50,7 @@ impl Database {
         change: impl FnOnce(Work<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         if self.settings.readonly {
-            return Err(failure::writes("write to the database", &self.settings));
+            return Err(errors::writes("write to the database", &self.settings));
         }
         self.begin(Access::Write)?;
         let result = self
@@ -74,7 +74,7 @@ impl Database {
         replace: impl FnOnce(&mut Connection, &Pulse) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         if self.settings.readonly {
-            return Err(failure::writes("replace the database", &self.settings));
+            return Err(errors::writes("replace the database", &self.settings));
         }
         self.begin(Access::Write)?;
         let result = self.announce(what).and_then(|()| {
@@ -232,6 +232,6 @@ impl<'a> Work<'a> {
 
 /// The failure for work that was told to stop.
 pub fn halted(pulse: &Pulse) -> Failure {
-    failure::stopped(&pulse.verdict())
+    errors::stopped(&pulse.verdict())
         .unwrap_or_else(|| Failure::new(Status::Interrupted, "The work was interrupted."))
 }

@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex};
 use rusqlite::Connection;
 use serde_json::json;
 
+use super::statement::params::Params;
 use super::*;
-use crate::command::output::{Output, Rows};
-use crate::engine::params::Params;
-use crate::engine::value::Value;
+use crate::answer::output::{Output, Rows};
+use crate::answer::value::Value;
 use crate::host::{Alone, Verdict};
 
 /// An engine on a private database in memory, prepared by `sql`.

@@ -1,7 +1,7 @@
 //! The record of what a session writes, and taking the last write back.
 
 use super::*;
-use crate::engine::history::State;
+use crate::engine::undo::history::State;
 use crate::settings::Limits;
 
 pub(super) fn recording() -> Settings {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::number;
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::hex;
 
 /// The bytes before the first NUL, where C stops reading.

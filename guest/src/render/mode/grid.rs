@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Format, HELD, Mode, cells};
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::pad::{Fill, blanks};
 
 /// What a cell takes in memory besides its bytes.

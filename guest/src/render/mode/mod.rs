@@ -25,7 +25,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use grid::Grid;
 pub use number::general;
 pub use quoted::{identifier, literal_text, tcl as c_string};

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::number;
-use crate::engine::keyword;
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::hex;
+use crate::text::keyword;
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
 pub fn identifier(name: &str) -> String {

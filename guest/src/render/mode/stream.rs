@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::quoted::{self, Breaks, identifier, literal};
 use super::{Format, Mode, cells, number};
-use crate::engine::value::Value;
+use crate::answer::value::Value;
 use crate::text::pad::blanks;
 
 /// Prints rows one by one.

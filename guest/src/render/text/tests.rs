@@ -1,10 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::command::output::Column;
-use crate::command::status::Status;
-use crate::command::table::find;
-use crate::engine::value::Value;
+use crate::answer::failure::Status;
+use crate::answer::output::Column;
+use crate::answer::value::Value;
+use crate::command::registry::find;
 
 fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> Rows {
     Rows {

@@ -1,0 +1,237 @@
+//! `version` and `help`: what the server says about itself.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::{Column, Output, Rows};
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group, TABLE, find, tool_name};
+use crate::command::spec::arguments::{Argument, Arguments, DB, OUTPUT, Shape, option, positional};
+use crate::command::spec::toolset::Toolset;
+use crate::protocol::revision::Revision;
+use crate::text::suggest::did_you_mean;
+
+/// `version` in the command table.
+pub const VERSION: Command = Command {
+    name: "version",
+    title: "Version",
+    group: Group::About,
+    summary: "Tell the versions of sqlarium, SQLite and MCP",
+    description: "The versions of sqlarium and of SQLite, and the MCP revisions spoken.",
+    arguments: &[],
+    database: false,
+    effect: Effect::Reads,
+    core: false,
+    run: version,
+};
+
+/// `help` in the command table.
+pub const HELP: Command = Command {
+    name: "help",
+    title: "Help",
+    group: Group::About,
+    summary: "Explain the commands, or one of them",
+    description: "What the commands do and take; with topic, one of them.",
+    arguments: &[
+        positional("topic", Shape::Text, "A command."),
+        option("markdown", Shape::Flag, "The whole reference as Markdown."),
+    ],
+    database: false,
+    effect: Effect::Reads,
+    core: false,
+    run: help,
+};
+
+/// Runs `version`.
+pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
+    let revisions = Revision::ALL.map(Revision::name);
+    let source = rusqlite::ffi::SQLITE_SOURCE_ID.to_str().unwrap_or_default();
+    let mut output = Output {
+        text: Some(format!(
+            "sqlarium {}\nSQLite {} ({source})\nMCP {}\n",
+            env!("CARGO_PKG_VERSION"),
+            rusqlite::version(),
+            revisions.join(", "),
+        )),
+        ..Output::default()
+    };
+    output
+        .extra
+        .insert("sqlarium".into(), env!("CARGO_PKG_VERSION").into());
+    output
+        .extra
+        .insert("sqlite".into(), rusqlite::version().into());
+    output
+        .extra
+        .insert("sqlite_source_id".into(), source.into());
+    output.extra.insert("mcp".into(), json!(revisions));
+    Ok(output)
+}
+
+/// Runs `help`.
+pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let served = Toolset::parse(&context.settings.tools)
+        .map_err(|sentence| Failure::new(Status::Internal, sentence))?;
+    if arguments.flag("markdown") {
+        return Ok(Output {
+            text: Some(reference()),
+            ..Output::default()
+        });
+    }
+    let Some(topic) = arguments.text("topic") else {
+        return Ok(list(&served, arguments.wants_json()));
+    };
+    let command = served
+        .commands()
+        .find(|command| command.name == topic || tool_name(command) == topic)
+        .or_else(|| {
+            find(&topic.replace('_', "-")).filter(|c| served.find(&tool_name(c)).is_some())
+        });
+    match command {
+        Some(command) => Ok(Output {
+            text: Some(page(command)),
+            ..Output::default()
+        }),
+        None => {
+            let names: Vec<&str> = served.commands().map(|command| command.name).collect();
+            let advice = did_you_mean(topic, names.iter().copied())
+                .unwrap_or_else(|| format!("The commands are: {}.", names.join(", ")));
+            let shown: String = topic.chars().take(60).collect();
+            Err(
+                Failure::new(Status::NotFound, format!("There is no command {shown:?}."))
+                    .hint(advice),
+            )
+        }
+    }
+}
+
+/// The commands that are served, by group.
+fn list(served: &Toolset, json: bool) -> Output {
+    if json {
+        let column = |name: &str| Column {
+            name: name.into(),
+            declared: String::new(),
+        };
+        let rows: Vec<Vec<Value>> = served
+            .commands()
+            .map(|command| {
+                [command.name, command.group.name(), command.summary]
+                    .map(|text| Value::Text(text.into()))
+                    .to_vec()
+            })
+            .collect();
+        let rows = Rows {
+            total: Some(rows.len() as u64),
+            columns: ["command", "group", "summary"].map(column).to_vec(),
+            rows,
+            ..Rows::default()
+        };
+        return Output {
+            rows: Some(rows),
+            ..Output::default()
+        };
+    }
+    let width = served
+        .commands()
+        .map(|command| command.name.len())
+        .max()
+        .unwrap_or_default();
+    let mut text = String::new();
+    let mut group = None;
+    for command in served.commands() {
+        if group != Some(command.group) {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{}", command.group.name());
+            group = Some(command.group);
+        }
+        let _ = writeln!(text, "  {:width$}  {}", command.name, command.summary);
+    }
+    text.push_str("\nhelp with a topic explains one of them.\n");
+    Output {
+        text: Some(text),
+        ..Output::default()
+    }
+}
+
+/// All there is to know about one command.
+fn page(command: &Command) -> String {
+    let mut text = format!("{}: {}.\n\n", command.name, command.summary);
+    let _ = writeln!(text, "{}\n", command.description);
+    let _ = writeln!(
+        text,
+        "Tool: {}. {}",
+        tool_name(command),
+        effect(command.effect)
+    );
+    text.push_str("Arguments:\n");
+    for argument in everything(command) {
+        let _ = writeln!(text, "  {}{}", argument.name, details(argument));
+    }
+    text
+}
+
+/// The whole reference, as Markdown.
+fn reference() -> String {
+    let mut text = String::from(
+        "# Commands\n\nEach is a tool for a model, `sqlarium_<command>`, and a subcommand for a \
+         person, `sqlarium <command>`.\n",
+    );
+    let mut group: Option<Group> = None;
+    for command in TABLE {
+        if group != Some(command.group) {
+            let _ = write!(text, "\n## {}\n", command.group.name());
+            group = Some(command.group);
+        }
+        let _ = write!(
+            text,
+            "\n### {}\n\n{}.\n\n{}\n\n{}\n\n",
+            command.name,
+            command.summary,
+            command.description,
+            effect(command.effect)
+        );
+        for argument in everything(command) {
+            let _ = writeln!(text, "- `{}`{}", argument.name, details(argument));
+        }
+    }
+    text
+}
+
+fn everything(command: &Command) -> impl Iterator<Item = &Argument> {
+    let db = command.database.then_some(&DB);
+    command.arguments.iter().chain(db).chain([&OUTPUT])
+}
+
+fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Reads => "It changes nothing.",
+        Effect::Writes {
+            destructive: true, ..
+        } => "It changes data.",
+        Effect::Writes {
+            destructive: false, ..
+        } => "It adds, and removes nothing.",
+    }
+}
+
+fn details(argument: &Argument) -> String {
+    let shape = match argument.shape {
+        Shape::Text => "text".to_owned(),
+        Shape::InputPath | Shape::OutputPath => "path".to_owned(),
+        Shape::Integer { .. } => "whole number".to_owned(),
+        Shape::Flag => "flag".to_owned(),
+        Shape::Json => "array or object".to_owned(),
+        Shape::Numbers => "array of numbers".to_owned(),
+        Shape::Choice(words) => words.join(" or "),
+    };
+    let must = if argument.required { ", required" } else { "" };
+    let summary = match (argument.name, argument.summary) {
+        ("output", _) => ": an aligned table, or everything as JSON.",
+        (_, "") => "",
+        (_, summary) => return format!(" ({shape}{must}): {summary}"),
+    };
+    format!(" ({shape}{must}){summary}")
+}

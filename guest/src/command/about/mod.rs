@@ -1,0 +1,5 @@
+//! sqlarium itself.
+
+#[expect(clippy::module_inception, reason = "the command of that name")]
+pub mod about;
+pub mod capabilities;

@@ -1,0 +1,234 @@
+//! `backup` and `restore`: the whole database, page by page.
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::sink::OVERWRITE;
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group, WRITES};
+use crate::command::spec::arguments::{Arguments, Shape, required};
+use crate::engine::database::Database;
+use crate::host::interrupt::Pulse;
+use crate::storage::streams::STREAM;
+
+/// `backup` in the command table.
+pub const BACKUP: Command = Command {
+    name: "backup",
+    title: "Back up",
+    group: Group::Files,
+    summary: "Copy the database as it is at one moment into a new file",
+    description: "Copy the database, as it is at one moment, into a new file below the root, \
+                  while others may go on working with it.",
+    arguments: &[
+        required("file", Shape::OutputPath, "File to make."),
+        OVERWRITE,
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: true,
+        idempotent: false,
+    },
+    core: false,
+    run: backup,
+};
+
+/// `restore` in the command table.
+pub const RESTORE: Command = Command {
+    name: "restore",
+    title: "Restore",
+    group: Group::Files,
+    summary: "Replace everything in the database by what is in another file",
+    description: "Replace the whole database by another SQLite file below the root, such as \
+                  a backup, all or nothing. What was there is lost. A damaged file is refused.",
+    arguments: &[required("file", Shape::InputPath, "SQLite file.")],
+    database: true,
+    effect: WRITES,
+    core: false,
+    run: restore,
+};
+
+/// How many pages are copied before the host is asked whether to go on.
+const PAGES: i32 = 256;
+
+/// Runs `backup`.
+pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let file = arguments.required_text("file");
+    no_stream(file, "made on standard output", "dump")?;
+    let busy_ms = context.settings.limits.busy_ms;
+    let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
+    let (pages, bytes) = context.engine.database(arguments.db())?.look(|work| {
+        let source = work.connection()?;
+        // The transaction begins with its first look.
+        let size = source.query_row("PRAGMA main.page_size", [], |row| row.get::<_, u32>(0));
+        let looked = source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()));
+        let size = looked.and(size).map_err(|error| work.failure(&error, ""))?;
+        let pages = draft.fill(|to| copy(source, to, work.pulse(), busy_ms))?;
+        Ok((pages, u64::from(size) * u64::from(pages.unsigned_abs())))
+    })?;
+    draft.publish()?;
+    let mut output = Output {
+        text: Some(format!("{file} is made: {bytes} bytes, {pages} pages.\n")),
+        ..Output::default()
+    };
+    output.extra.insert("file".into(), file.into());
+    output.extra.insert("bytes".into(), bytes.into());
+    Ok(output)
+}
+
+/// Runs `restore`.
+pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let file = arguments.required_text("file");
+    no_stream(file, "read from standard input", "batch")?;
+    if context.settings.readonly {
+        return Err(Failure::new(
+            Status::Readonly,
+            "The database cannot be replaced: --readonly refuses every write.",
+        ));
+    }
+    if arguments.db() == Some(file) {
+        return Err(Failure::new(
+            Status::Syntax,
+            format!("{file} is the database itself; give the file of another one."),
+        ));
+    }
+    let busy_ms = context.settings.limits.busy_ms;
+    let mut source = readable(context, file)?;
+    let what = format!("restore {file}");
+    let mut output = Output::default();
+    let database = context.engine.database(arguments.db())?;
+    let pages = source.look(|from| {
+        let connection = from.connection()?;
+        let theirs = header(connection).map_err(|error| from.failure(&error, ""))?;
+        if theirs.pages == 0 {
+            return Err(Failure::new(
+                Status::Corrupt,
+                format!("{file} is empty, and holds no database."),
+            ));
+        }
+        let ours = database.inspect(header)?;
+        if ours.journal == "wal" && ours.page_size != theirs.page_size {
+            return Err(Failure::new(
+                Status::InvalidState,
+                format!(
+                    "{} has a write-ahead log and pages of {} bytes, {file} pages of {}; with such a log, \
+                     the size of pages cannot change.",
+                    database.title(),
+                    ours.page_size,
+                    theirs.page_size
+                ),
+            )
+            .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, and try again."));
+        }
+        sound(connection, file).map_err(|error| from.failure(&error, ""))??;
+        database.replace(&what, &mut output, |to, pulse| copy(connection, to, pulse, busy_ms))
+    })?;
+    output.text = Some(format!(
+        "{} has the content of {file} now: {pages} pages.\n",
+        database.title()
+    ));
+    output.extra.insert("file".into(), file.into());
+    output.extra.insert("pages".into(), pages.into());
+    Ok(output)
+}
+
+/// What has to agree between two databases.
+struct Header {
+    pages: u32,
+    page_size: u32,
+    journal: String,
+}
+
+fn header(connection: &Connection) -> rusqlite::Result<Header> {
+    Ok(Header {
+        pages: connection.query_row("PRAGMA main.page_count", [], |row| row.get(0))?,
+        page_size: connection.query_row("PRAGMA main.page_size", [], |row| row.get(0))?,
+        journal: connection.query_row("PRAGMA main.journal_mode", [], |row| {
+            crate::engine::schema::catalogue::text(row, 0)
+        })?,
+    })
+}
+
+/// Another database, which can be read as it is.
+///
+/// # Errors
+///
+/// As for [`Engine::source`](crate::engine::Engine::source), and `invalid_state` if
+/// another program left it in the middle of a transaction and it may not be written here.
+pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
+    let mut source = context.engine.source(file)?;
+    match source.look(|_| Ok(())) {
+        Ok(()) => Ok(source),
+        // That no file may be named is another matter than that this one is not there.
+        Err(failure) if failure.status == Status::NotFound && !context.settings.root => {
+            let read = context.engine.files().read(file);
+            Err(read
+                .err()
+                .filter(|refusal| refusal.status == Status::Unsupported)
+                .unwrap_or(failure))
+        }
+        Err(failure) if failure.status == Status::Readonly => Err(Failure::new(
+            Status::InvalidState,
+            format!(
+                "{file} was left in the middle of a transaction, and undoing that means writing to it."
+            ),
+        )
+        .hint("Open it once with a program that may write, such as sqlite3.")),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Refuses `-` for what has to be read and written out of order.
+pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
+    if file == STREAM {
+        return Err(Failure::new(
+            Status::Unsupported,
+            format!("A database cannot be {what}; name a file."),
+        )
+        .hint(format!("As SQL text it can: {instead}.")));
+    }
+    Ok(())
+}
+
+/// Whether SQLite finds nothing wrong with a database that comes from elsewhere.
+pub fn sound(connection: &Connection, title: &str) -> rusqlite::Result<Result<(), Failure>> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| {
+        crate::engine::schema::catalogue::text(row, 0)
+    })?;
+    Ok(if found == "ok" {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            Status::Corrupt,
+            format!("{title} is damaged, and is not used: {found}."),
+        )
+        .hint("sqlarium_integrity_check says more; an older backup is the way back."))
+    })
+}
+
+/// Copies all pages and answers how many there were. Nothing of `to` is changed unless all are.
+fn copy(
+    from: &Connection,
+    to: &mut Connection,
+    pulse: &Pulse,
+    busy_ms: u32,
+) -> rusqlite::Result<i32> {
+    let backup = Backup::new(from, to)?;
+    let mut waited = 0;
+    loop {
+        if pulse.tick() {
+            return Err(code(rusqlite::ffi::SQLITE_INTERRUPT));
+        }
+        match backup.step(PAGES)? {
+            StepResult::Done => return Ok(backup.progress().pagecount),
+            StepResult::More => waited = 0,
+            _ if pulse.wait(&mut waited, busy_ms) => {}
+            _ => return Err(code(rusqlite::ffi::SQLITE_BUSY)),
+        }
+    }
+}
+
+fn code(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
+}

@@ -1,0 +1,49 @@
+//! `create`.
+
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, Shape, required};
+
+/// `create` in the command table.
+pub const COMMAND: Command = Command {
+    name: "create",
+    title: "Create database",
+    group: Group::Files,
+    summary: "Make a new, empty database file",
+    description: "Make a new, empty database file below the owner's root. An existing file \
+                  is never touched. Needs a server started with --root.",
+    arguments: &[required("path", Shape::OutputPath, "")],
+    database: false,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// Runs `create`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let path = arguments.required_text("path");
+    let draft = context.engine.draft(path, false)?;
+    // Writes the header, and with it the first page.
+    draft
+        .connection()
+        .execute_batch("BEGIN IMMEDIATE; COMMIT")
+        .map_err(|error| draft.failure(&error))?;
+    draft.publish()?;
+    let mut output = Output {
+        text: Some(format!("{path} is made; it is empty.\n")),
+        ..Output::default()
+    };
+    output.extra.insert("db".into(), path.into());
+    if context.settings.root {
+        let db = serde_json::Value::from(path);
+        output
+            .notes
+            .push(format!("To use it, give other tools db: {db}."));
+    }
+    Ok(output)
+}

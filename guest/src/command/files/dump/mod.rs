@@ -1,0 +1,364 @@
+//! `dump`: the database, or parts of it, as the SQL that makes it again.
+
+use std::io::Write;
+
+use serde_json::Value;
+
+use self::literal::literal;
+use super::sink::{OUT, OVERWRITE, Sink};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, Shape, option, positional};
+use crate::engine::database::work::Work;
+use crate::engine::schema::catalogue::{quote, relations};
+use crate::engine::schema::objects::{Object, Stored, objects};
+use crate::engine::schema::pattern::Pattern;
+use crate::storage::streams::Files;
+use crate::text::suggest::alternatives;
+
+mod literal;
+
+/// `dump` in the command table.
+pub const COMMAND: Command = Command {
+    name: "dump",
+    title: "Dump",
+    group: Group::Files,
+    summary: "Write the database as the SQL that makes it again",
+    description: "The database, or the objects whose names match, as SQL that the sqlite3 program \
+                  reads back: schema and rows, of one moment. Into a new file below the root \
+                  (out), or into the answer as far as it fits. For the schema alone: schema.",
+    arguments: &[
+        positional(
+            "objects",
+            Shape::Text,
+            "LIKE pattern for names; * stands for %.",
+        ),
+        option("data_only", Shape::Flag, "INSERTs alone."),
+        OUT,
+        OVERWRITE,
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: true,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// What only a shell gives: patterns, in the place of one; to keep every rowid; to leave out SQLite's
+/// own tables.
+pub const PATTERNS: &str = "patterns";
+/// See [`PATTERNS`].
+pub const ROWIDS: &str = "rowids";
+/// See [`PATTERNS`].
+pub const NO_SYSTEM: &str = "no_system";
+
+/// What is to be written.
+struct Wish<'a> {
+    /// Names of objects; none: all.
+    patterns: Vec<&'a str>,
+    data_only: bool,
+    rowids: bool,
+    system: bool,
+}
+
+impl<'a> Wish<'a> {
+    fn of(arguments: &'a Arguments) -> Self {
+        let several = arguments.json(PATTERNS).and_then(Value::as_array);
+        let several = several.into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            patterns: arguments
+                .text("objects")
+                .into_iter()
+                .chain(several)
+                .collect(),
+            data_only: arguments.flag("data_only"),
+            rowids: arguments.flag(ROWIDS),
+            system: !arguments.flag(NO_SYSTEM),
+        }
+    }
+}
+
+/// Runs `dump`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let sink = Sink::open(context, arguments)?;
+    let limit = context.settings.limits.text_chars;
+    let files = context.engine.files();
+    let wish = Wish::of(arguments);
+    let mut dump = context
+        .engine
+        .database(arguments.db())?
+        .look(|work| Dump::write(work, &files, sink, &wish))?;
+    let mut output = Output::default();
+    let whole = dump.sink.finish(&files, &mut output)? && !dump.full;
+    output.extra.insert("objects".into(), dump.objects.into());
+    output.extra.insert("rows_written".into(), dump.rows.into());
+    if !whole {
+        output.extra.insert("more".into(), true.into());
+        output.notes.push(format!(
+            "There is more than fits into {limit} characters (--text), and SQL that is cut makes no database. \
+             Give out to write all of it into a file below the root, or objects for less of it."
+        ));
+    }
+    output.notes.append(&mut dump.notes);
+    Ok(output)
+}
+
+/// A dump that is being written.
+struct Dump<'a> {
+    work: Work<'a>,
+    files: &'a Files,
+    sink: Sink,
+    /// Whether no more fits.
+    full: bool,
+    objects: u64,
+    rows: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Dump<'a> {
+    fn write(
+        work: Work<'a>,
+        files: &'a Files,
+        sink: Sink,
+        wish: &Wish<'_>,
+    ) -> Result<Done, Failure> {
+        let mut dump = Dump {
+            work,
+            files,
+            sink,
+            full: false,
+            objects: 0,
+            rows: 0,
+            notes: Vec::new(),
+        };
+        let failed = |error: &rusqlite::Error| work.failure(error, "");
+        let connection = work.connection()?;
+        let all = objects(connection).map_err(|error| failed(&error))?;
+        let shadows: Vec<String> = relations(connection)
+            .map_err(|error| failed(&error))?
+            .into_iter()
+            .filter(|relation| relation.schema == "main" && relation.kind == "shadow")
+            .map(|relation| relation.name)
+            .collect();
+        let mut wanted = choose(&all, &shadows, &wish.patterns);
+        wanted.retain(|object| wish.system || !object.name.starts_with("sqlite_"));
+        if !wish.patterns.is_empty() && wanted.is_empty() {
+            let patterns: Vec<String> = wish.patterns.iter().map(|p| format!("{p:?}")).collect();
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            return Err(Failure::new(
+                Status::NotFound,
+                format!("No object's name matches {}.", alternatives(&patterns)),
+            )
+            .hint("sqlarium_tables lists what there is."));
+        }
+        dump.all(&all, &wanted, wish)?;
+        Ok(Done {
+            sink: dump.sink,
+            full: dump.full,
+            objects: dump.objects,
+            rows: dump.rows,
+            notes: dump.notes,
+        })
+    }
+
+    fn all(&mut self, all: &[Object], wanted: &[&Object], wish: &Wish<'_>) -> Result<(), Failure> {
+        let data_only = wish.data_only;
+        if !data_only {
+            self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
+        }
+        let mut writable = false;
+        for object in wanted.iter().filter(|object| object.kind == "table") {
+            if self.full {
+                return Ok(());
+            }
+            self.objects += 1;
+            // Under a reserved name, or not made by its statement.
+            if !data_only && !writable && (object.is_virtual || object.is_samples()) {
+                self.statement(b"PRAGMA writable_schema=ON;\n")?;
+                writable = true;
+            }
+            if object.is_virtual {
+                if !data_only {
+                    self.virtual_table(object)?;
+                }
+                continue;
+            }
+            if !data_only {
+                self.define(object)?;
+            }
+            self.table(object, wish.rowids || needs_rowid(object, all))?;
+        }
+        for object in wanted.iter().filter(|object| object.kind != "table") {
+            if data_only || self.full {
+                break;
+            }
+            self.objects += 1;
+            self.sql(&object.sql)?;
+        }
+        if writable {
+            self.statement(b"PRAGMA writable_schema=OFF;\n")?;
+        }
+        if data_only {
+            return Ok(());
+        }
+        self.statement(b"COMMIT;\n")
+    }
+
+    /// Makes a table, or empties one that SQLite makes by itself.
+    fn define(&mut self, object: &Object) -> Result<(), Failure> {
+        if object.is_sequence() {
+            return self.statement(b"DELETE FROM sqlite_sequence;\n");
+        }
+        if object.is_statistics() {
+            let name = quote(&object.name);
+            let mut sql = String::from("ANALYZE sqlite_schema;\n");
+            if object.is_samples() {
+                // Not every build of SQLite keeps samples, and makes the table for them.
+                let columns = object.sql.find('(').map_or("", |at| &object.sql[at..]);
+                sql.push_str(&format!(
+                    "CREATE TABLE IF NOT EXISTS {}{columns};\n",
+                    object.name
+                ));
+            }
+            sql.push_str(&format!("DELETE FROM {name};\n"));
+            return self.statement(sql.as_bytes());
+        }
+        self.sql(&object.sql)
+    }
+
+    /// Puts a virtual table into the schema as it is: making it would make its shadow tables.
+    fn virtual_table(&mut self, object: &Object) -> Result<(), Failure> {
+        let text = |text: &str| {
+            let mut out = Vec::new();
+            // Memory takes it all.
+            let _ = literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let name = text(&object.name);
+        let sql = format!(
+            "INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table',{name},{name},0,{});\n",
+            text(&object.sql)
+        );
+        self.statement(sql.as_bytes())
+    }
+
+    /// The rows of a table, and nothing of what is generated.
+    fn table(&mut self, object: &Object, rowid: bool) -> Result<(), Failure> {
+        let work = self.work;
+        let connection = work.connection()?;
+        let stored = Stored::of(connection, &object.name, rowid)
+            .map_err(|error| work.failure(&error, ""))?;
+        if stored.columns.is_empty() {
+            return Ok(());
+        }
+        let select = stored.select(&object.name);
+        let mut statement = work.own(&select)?;
+        let columns = if !stored.complete {
+            format!("({})", stored.columns.join(","))
+        } else {
+            String::new()
+        };
+        let start = format!("INSERT INTO {}{columns} VALUES(", quote(&object.name));
+        let width = stored.columns.len();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
+            if self.full {
+                break;
+            }
+            self.put(start.as_bytes())?;
+            for index in 0..width {
+                if index > 0 {
+                    self.put(b",")?;
+                }
+                let value = row
+                    .get_ref(index)
+                    .map_err(|error| work.failure(&error, &select))?;
+                // At once: a value can be as large as memory allows.
+                let written = literal(&mut self.sink, value);
+                written.map_err(|error| self.files.failure(&error))?;
+            }
+            self.statement(b");\n")?;
+            if self.full {
+                break;
+            }
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// A statement of the schema, however its text ends.
+    fn sql(&mut self, sql: &str) -> Result<(), Failure> {
+        // What follows a comment that no line break ends would be part of it.
+        let last = sql.rsplit('\n').next().unwrap_or_default();
+        let end = if last.contains("--") { "\n;\n" } else { ";\n" };
+        self.statement(format!("{sql}{end}").as_bytes())
+    }
+
+    fn statement(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        if self.full {
+            return Ok(());
+        }
+        self.put(sql)?;
+        self.full = !self.sink.row();
+        Ok(())
+    }
+
+    fn put(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        let written = self.sink.write_all(sql);
+        written.map_err(|error| self.files.failure(&error))
+    }
+}
+
+/// A dump that was written.
+struct Done {
+    sink: Sink,
+    full: bool,
+    objects: u64,
+    rows: u64,
+    notes: Vec<String>,
+}
+
+/// The objects that any of the patterns asks for, by their own name or their table's; with a
+/// virtual table its shadow tables. Without patterns, all.
+fn choose<'o>(all: &'o [Object], shadows: &[String], patterns: &[&str]) -> Vec<&'o Object> {
+    if patterns.is_empty() {
+        return all.iter().collect();
+    }
+    let patterns: Vec<Pattern> = patterns
+        .iter()
+        .map(|pattern| Pattern::new(pattern))
+        .collect();
+    let matches = |name: &str| patterns.iter().any(|pattern| pattern.matches(name));
+    let virtuals: Vec<&Object> = all
+        .iter()
+        .filter(|object| object.is_virtual && matches(&object.name))
+        .collect();
+    let belongs = |object: &Object| {
+        shadows.contains(&object.name)
+            && virtuals.iter().any(|owner| {
+                object
+                    .name
+                    .get(..owner.name.len())
+                    .is_some_and(|start| start.eq_ignore_ascii_case(&owner.name))
+            })
+    };
+    all.iter()
+        .filter(|object| matches(&object.name) || matches(&object.table) || belongs(object))
+        .collect()
+}
+
+/// Whether a full-text index refers to the rows of a table by their rowids.
+pub fn needs_rowid(table: &Object, all: &[Object]) -> bool {
+    let name = table.name.to_lowercase();
+    all.iter()
+        .filter(|object| object.is_virtual)
+        .map(|object| object.sql.to_lowercase())
+        .any(|sql| sql.contains("content") && sql.contains(&name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! `export`: a table or the rows of a statement, in a format that other programs read.
+
+use rusqlite::types::ValueRef;
+
+use super::sink::{OUT, OVERWRITE, Sink};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, Shape, option, positional};
+use crate::engine::schema::catalogue::quote;
+use crate::engine::statement::params::Params;
+use crate::render::mode::{Format, Mode, Printer};
+
+/// The formats, as the sqlite3 program names them.
+const FORMATS: [&str; 8] = [
+    "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
+];
+
+/// `export` in the command table.
+pub const COMMAND: Command = Command {
+    name: "export",
+    title: "Export",
+    group: Group::Files,
+    summary: "Write a table or the rows of a query as CSV, JSON and the like",
+    description: "Write all rows of a table, or of one statement that reads, as csv, json, tabs, \
+                  markdown, insert, quote, line or html: into a new file below the root (out), or \
+                  into the answer as far as it fits. Without format, the file's ending chooses, \
+                  else csv. NULL is empty in csv, '' is \"\".",
+    arguments: &[
+        positional("table", Shape::Text, "Or give sql."),
+        option("sql", Shape::Text, "One statement that reads."),
+        option("format", Shape::Choice(&FORMATS), ""),
+        OUT,
+        OVERWRITE,
+        option("no_header", Shape::Flag, "For csv, tabs, html."),
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: true,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// Runs `export`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let (sql, table) = match (arguments.text("table"), arguments.text("sql")) {
+        (Some(table), None) => (format!("SELECT * FROM {}", quote(table)), Some(table)),
+        (None, Some(sql)) => (sql.to_owned(), None),
+        _ => {
+            return Err(Failure::new(
+                Status::Syntax,
+                "export takes either a table or sql, one of the two.",
+            ));
+        }
+    };
+    let mut sink = Sink::open(context, arguments)?;
+    let format = format(arguments, table, sink.is_text());
+    let limit = context.settings.limits.text_chars;
+    let files = context.engine.files();
+    let (rows, cut) = context.engine.database(arguments.db())?.look(|work| {
+        let mut statement = work.read(&sql, &Params::None)?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        if columns.is_empty() {
+            return Err(Failure::new(
+                Status::Syntax,
+                "The statement has no rows to export.",
+            ));
+        }
+        let mut printer = Printer::new(&format, &columns);
+        let failed = |error| files.failure(&error);
+        let mut count = 0_u64;
+        let mut cut = false;
+        let mut rows = statement.raw_query();
+        let mut values = vec![Value::Null; columns.len()];
+        while let Some(row) = rows.next().map_err(|error| work.failure(&error, &sql))? {
+            for (index, value) in values.iter_mut().enumerate() {
+                let found = row
+                    .get_ref(index)
+                    .map_err(|error| work.failure(&error, &sql))?;
+                refill(value, found);
+            }
+            printer.row(&mut sink, &values).map_err(failed)?;
+            if !sink.row() {
+                cut = true;
+                break;
+            }
+            count += 1;
+        }
+        if count == 0 {
+            empty(&format, &columns, &mut sink).map_err(failed)?;
+        } else {
+            printer.finish(&mut sink).map_err(failed)?;
+        }
+        Ok((count, cut))
+    })?;
+    let mut output = Output::default();
+    let whole = sink.finish(&files, &mut output)? && !cut;
+    output.extra.insert("rows_written".into(), rows.into());
+    let unit = if rows == 1 { "row" } else { "rows" };
+    if !whole {
+        output.extra.insert("more".into(), true.into());
+        // A mode that measures its columns has held them all back.
+        let shown = if format.mode.aligned() {
+            String::new()
+        } else {
+            format!("{rows} {unit} shown; ")
+        };
+        output.notes.push(format!(
+            "{shown}there is more than fits into {limit} characters (--text). Give out to write \
+             all rows into a file below the root, or sql with LIMIT and OFFSET."
+        ));
+    } else if arguments
+        .text(OUT.name)
+        .is_some_and(|out| out != crate::storage::streams::STREAM)
+    {
+        output.notes.push(format!("{rows} {unit} written."));
+    }
+    Ok(output)
+}
+
+/// Puts a value in the place of another, in its memory if it can.
+fn refill(place: &mut Value, value: ValueRef<'_>) {
+    if let (Value::Text(text), ValueRef::Text(bytes)) = (&mut *place, value)
+        && let Ok(new) = std::str::from_utf8(bytes)
+    {
+        text.clear();
+        text.push_str(new);
+    } else {
+        *place = Value::from_sqlite(value);
+    }
+}
+
+/// The format that is asked for, by its name or by the ending of the file's.
+fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
+    let name = arguments.text("format").unwrap_or_else(|| {
+        let out = arguments.text(OUT.name).unwrap_or_default();
+        let ending = out.rsplit_once('.').map_or("", |(_, ending)| ending);
+        match ending.to_ascii_lowercase().as_str() {
+            "json" => "json",
+            "tsv" | "tab" => "tabs",
+            "md" | "markdown" => "markdown",
+            "sql" => "insert",
+            "html" | "htm" => "html",
+            _ => "csv",
+        }
+    });
+    let mut format = Format::named(name).unwrap_or_default();
+    format.headers = matches!(name, "csv" | "tabs" | "html") && !arguments.flag("no_header");
+    format.whole = true;
+    if let Some(table) = table {
+        format.table = table.to_owned();
+    }
+    if to_read && name == "csv" {
+        format.row_separator = "\n".into();
+    }
+    format
+}
+
+/// What stands for no rows at all, so that a program can read it.
+fn empty(format: &Format, columns: &[String], sink: &mut Sink) -> std::io::Result<()> {
+    if format.mode == Mode::Json {
+        return std::io::Write::write_all(sink, b"[]\n");
+    }
+    if !format.headers || !matches!(format.mode, Mode::Csv | Mode::List) {
+        return Ok(());
+    }
+    let names: Vec<Value> = columns.iter().cloned().map(Value::Text).collect();
+    let bare = Format {
+        headers: false,
+        ..format.clone()
+    };
+    let mut printer = Printer::new(&bare, columns);
+    printer.row(sink, &names)?;
+    printer.finish(sink)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use serde_json::json;
+
+use crate::answer::failure::Status;
+use crate::command::tests::{File, context, failure, json_of, text};
+
+const SQL: &str =
+    "CREATE TABLE t(a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x,y'), (2, ''), (3, NULL);
+    CREATE TABLE none(a, b);";
+
+#[test]
+fn a_table_or_a_statement_is_exported_and_one_of_the_two_has_to_be_given() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    assert_eq!(
+        text(&mut context, "export", json!({"table": "t"})),
+        "a,b\n1,\"x,y\"\n2,\"\"\n3,\n"
+    );
+    assert_eq!(
+        text(
+            &mut context,
+            "export",
+            json!({"sql": "SELECT a FROM t WHERE a > 1", "format": "json"})
+        ),
+        "[{\"a\":2},\n{\"a\":3}]\n"
+    );
+    for arguments in [json!({}), json!({"table": "t", "sql": "SELECT 1"})] {
+        let (status, _) = failure(&mut context, "export", arguments);
+        assert_eq!(status, Status::Syntax);
+    }
+}
+
+#[test]
+fn no_rows_are_still_a_file_that_a_program_reads() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    assert_eq!(
+        text(&mut context, "export", json!({"table": "none"})),
+        "a,b\n"
+    );
+    assert_eq!(
+        text(
+            &mut context,
+            "export",
+            json!({"table": "none", "format": "json"})
+        ),
+        "[]\n"
+    );
+}
+
+#[test]
+fn nothing_is_left_out_behind_a_nul() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let sql = "SELECT 'a' || char(0) || 'b' AS t";
+    for (format, expected) in [
+        ("json", "[{\"t\":\"a\\u0000b\"}]\n"),
+        ("csv", "t\n\"a\0b\"\n"),
+        ("tabs", "t\na\0b\n"),
+        ("line", "    t = a\0b\n"),
+        ("markdown", "|  t  |\n|-----|\n| a␀b |\n"),
+    ] {
+        let object = json_of(
+            &mut context,
+            "export",
+            json!({"sql": sql, "format": format}),
+        );
+        assert_eq!(object["text"], expected, "{format}");
+    }
+}
+
+#[test]
+fn a_first_row_that_does_not_fit_leaves_an_empty_list() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let arguments = json!({"sql": "SELECT hex(zeroblob(40000))", "format": "json"});
+    let object = json_of(&mut context, "export", arguments);
+    assert_eq!(object["text"], "[]\n");
+    assert_eq!(object["more"], true);
+}
+
+#[test]
+fn what_does_not_fit_is_cut_at_a_row_and_said() {
+    let file = File::new(
+        "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 50000)
+         INSERT INTO t SELECT i FROM n",
+    );
+    let mut context = context(file.settings());
+    let object = json_of(
+        &mut context,
+        "export",
+        json!({"table": "t", "format": "json"}),
+    );
+    assert_eq!(object["more"], true);
+    let rows: serde_json::Value =
+        serde_json::from_str(object["text"].as_str().unwrap()).expect("whole rows");
+    assert_eq!(object["rows_written"], rows.as_array().unwrap().len());
+    let shown = text(&mut context, "export", json!({"table": "t"}));
+    assert!(shown.contains("Give out"), "{shown}");
+}
+
+#[test]
+fn what_would_write_is_refused_by_the_engine() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    for sql in [
+        "DELETE FROM t",
+        "DELETE FROM t RETURNING a",
+        "PRAGMA user_version = 5",
+    ] {
+        let (status, sentence) = failure(&mut context, "export", json!({ "sql": sql }));
+        assert_eq!(status, Status::Readonly, "{sql}: {sentence}");
+    }
+    let (status, _) = failure(
+        &mut context,
+        "export",
+        json!({"sql": "SELECT 1; DELETE FROM t"}),
+    );
+    assert_eq!(status, Status::Unsupported);
+    let (status, _) = failure(&mut context, "export", json!({"table": "nowhere"}));
+    assert_eq!(status, Status::NotFound);
+}

@@ -1,0 +1,299 @@
+//! `migrate`: everything in another SQLite file, made anew in a fresh one and compared before it
+//! gets its name.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Statement};
+use serde_json::json;
+
+use super::backup::{no_stream, readable, sound};
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, Shape, required};
+use crate::engine::database::staged::Draft;
+use crate::engine::database::work::Work;
+use crate::engine::schema::catalogue::{quote, rows};
+use crate::engine::schema::objects::{Object, Stored, objects};
+
+/// `migrate` in the command table.
+pub const COMMAND: Command = Command {
+    name: "migrate",
+    title: "Migrate",
+    group: Group::Files,
+    summary: "Make a fresh copy of another SQLite file, verified table by table",
+    description: "Write another SQLite file anew into a fresh one, both below the root; each \
+                  table is compared by row count and digest. Never overwrites.",
+    arguments: &[
+        required("source", Shape::InputPath, "SQLite file."),
+        required("destination", Shape::OutputPath, "File to make."),
+    ],
+    database: false,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// What is told of each table.
+const COLUMNS: [(&str, &str); 4] = [
+    ("table", "TEXT"),
+    ("rows", "INTEGER"),
+    ("digest", "TEXT"),
+    ("verified", "TEXT"),
+];
+
+/// Pragmas whose values a database carries in its header, in the order in which they can be set.
+const HEADER: [&str; 5] = [
+    "encoding",
+    "page_size",
+    "auto_vacuum",
+    "user_version",
+    "application_id",
+];
+
+/// Runs `migrate`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let (file, name) = (
+        arguments.required_text("source"),
+        arguments.required_text("destination"),
+    );
+    no_stream(file, "read from standard input", "batch")?;
+    no_stream(name, "made on standard output", "dump")?;
+    let most = context.settings.limits.max_rows;
+    let draft = context.engine.draft(name, false)?;
+    let mut source = readable(context, file)?;
+    let tables = source.look(|work| {
+        let connection = work.connection()?;
+        sound(connection, file).map_err(|error| work.failure(&error, ""))??;
+        let all = objects(connection).map_err(|error| work.failure(&error, ""))?;
+        make(work, &draft, &all)?;
+        let tables = compare(work, &draft, &all)?;
+        // Reads the schema as whoever opens the file will.
+        draft.run("PRAGMA writable_schema=RESET")?;
+        sound(draft.connection(), name).map_err(|error| draft.failure(&error))??;
+        Ok(tables)
+    })?;
+    draft.publish()?;
+    let total: i64 = tables.iter().map(|(_, tally)| tally.rows).sum();
+    let listed = tables
+        .iter()
+        .map(|(table, tally)| {
+            vec![
+                Value::Text(table.clone()),
+                Value::Integer(tally.rows),
+                Value::Text(tally.digest()),
+                Value::Text("yes".into()),
+            ]
+        })
+        .collect();
+    let mut output = Output {
+        rows: Some(rows(&COLUMNS, listed, most)),
+        ..Output::default()
+    };
+    output.notes.push(format!(
+        "{name} is made from {file}: {} and {}, the same in both.",
+        counted(tables.len() as u64, "table"),
+        counted(total.unsigned_abs(), "row")
+    ));
+    output.extra.insert(
+        "migrated".into(),
+        json!({"source": file, "destination": name, "tables": tables.len(), "rows": total}),
+    );
+    Ok(output)
+}
+
+fn counted(number: u64, unit: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{end}")
+}
+
+/// Makes everything again in `draft`, in one transaction.
+fn make(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<(), Failure> {
+    let connection = work.connection()?;
+    for pragma in HEADER {
+        let value = connection
+            .query_row(&format!("PRAGMA main.{pragma}"), [], |row| {
+                crate::engine::schema::catalogue::text(row, 0)
+            })
+            .map_err(|error| work.failure(&error, ""))?;
+        draft.run(&format!(
+            "PRAGMA main.{pragma}='{}'",
+            value.replace('\'', "''")
+        ))?;
+    }
+    draft.run("PRAGMA ignore_check_constraints=ON; PRAGMA writable_schema=ON; BEGIN IMMEDIATE")?;
+    for object in all.iter().filter(|object| object.is_stored()) {
+        define(draft, object)?;
+        fill(work, draft, object)?;
+    }
+    for object in all.iter().filter(|object| !object.is_stored()) {
+        if object.kind == "index" {
+            draft.schema(&object.sql)?;
+        } else {
+            // Views, triggers and virtual tables have no pages: their text is all there is
+            // to them, and nothing of it is run.
+            draft
+                .connection()
+                .execute(
+                    "INSERT INTO main.sqlite_schema(type,name,tbl_name,rootpage,sql) VALUES(?1,?2,?3,0,?4)",
+                    [&object.kind, &object.name, &object.table, &object.sql],
+                )
+                .map_err(|error| draft.failure(&error))?;
+        }
+    }
+    draft.run("COMMIT")
+}
+
+/// Makes a table, or empties one that SQLite makes by itself.
+fn define(draft: &Draft, object: &Object) -> Result<(), Failure> {
+    if object.is_sequence() {
+        return draft.run("DELETE FROM main.sqlite_sequence");
+    }
+    if object.is_statistics() {
+        let name = quote(&object.name);
+        return draft.run(&format!(
+            "ANALYZE main.sqlite_schema; DELETE FROM main.{name}"
+        ));
+    }
+    draft.schema(&object.sql)
+}
+
+/// Copies the rows of a table.
+fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
+    let connection = work.connection()?;
+    let stored =
+        Stored::of(connection, &object.name, true).map_err(|error| work.failure(&error, ""))?;
+    if stored.columns.is_empty() {
+        return Ok(());
+    }
+    let select = stored.select(&object.name);
+    let mut from = work.own(&select)?;
+    let mut to = draft
+        .connection()
+        .prepare(&stored.insert(&object.name))
+        .map_err(|error| draft.failure(&error))?;
+    let width = stored.columns.len();
+    let mut rows = from.raw_query();
+    while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
+        for index in 0..width {
+            let value = row
+                .get_ref(index)
+                .map_err(|error| work.failure(&error, &select))?;
+            to.raw_bind_parameter(index + 1, rusqlite::types::ToSqlOutput::Borrowed(value))
+                .map_err(|error| draft.failure(&error))?;
+        }
+        to.raw_execute().map_err(|error| {
+            let failure = draft.failure(&error);
+            Failure {
+                message: format!(
+                    "Table {}: {} Nothing was made.",
+                    object.name, failure.message
+                ),
+                ..failure
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// How many rows a table has, and what they hold whatever their order is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    rows: i64,
+    sum: u64,
+}
+
+impl Tally {
+    fn take(statement: &mut Statement<'_>, width: usize) -> rusqlite::Result<Self> {
+        let mut tally = Self::default();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            let mut hasher = DefaultHasher::new();
+            for index in 0..width {
+                hash(&mut hasher, row.get_ref(index)?);
+            }
+            tally.rows += 1;
+            tally.sum = tally.sum.wrapping_add(hasher.finish());
+        }
+        Ok(tally)
+    }
+
+    fn digest(self) -> String {
+        format!("{:016x}", self.sum)
+    }
+}
+
+/// A value with its storage class, so that 1, 1.0 and '1' differ.
+fn hash(hasher: &mut DefaultHasher, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => hasher.write_u8(0),
+        ValueRef::Integer(number) => {
+            hasher.write_u8(1);
+            hasher.write_i64(number);
+        }
+        ValueRef::Real(number) => {
+            hasher.write_u8(2);
+            hasher.write_u64(number.to_bits());
+        }
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            hasher.write_u8(if matches!(value, ValueRef::Text(_)) {
+                3
+            } else {
+                4
+            });
+            hasher.write_usize(bytes.len());
+            hasher.write(bytes);
+        }
+    }
+}
+
+/// Counts and digests every table on both sides.
+fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String, Tally)>, Failure> {
+    let mut tables = Vec::new();
+    for object in all.iter().filter(|object| object.is_stored()) {
+        let connection = work.connection()?;
+        let stored =
+            Stored::of(connection, &object.name, true).map_err(|error| work.failure(&error, ""))?;
+        if stored.columns.is_empty() {
+            continue;
+        }
+        // In any order.
+        let select = format!(
+            "SELECT {} FROM main.{}",
+            stored.columns.join(","),
+            quote(&object.name)
+        );
+        let width = stored.columns.len();
+        let before = Tally::take(&mut work.own(&select)?, width)
+            .map_err(|error| work.failure(&error, &select))?;
+        let after =
+            tally(draft.connection(), &select, width).map_err(|error| draft.failure(&error))?;
+        if before != after {
+            return Err(Failure::new(
+                Status::Internal,
+                format!(
+                    "Table {} has {} rows of digest {} in the source and {} of {} in the copy; nothing was made.",
+                    object.name,
+                    before.rows,
+                    before.digest(),
+                    after.rows,
+                    after.digest()
+                ),
+            )
+            .hint("backup copies a database page by page, whatever its rows hold."));
+        }
+        tables.push((object.name.clone(), after));
+    }
+    Ok(tables)
+}
+
+fn tally(connection: &Connection, select: &str, width: usize) -> rusqlite::Result<Tally> {
+    Tally::take(&mut connection.prepare(select)?, width)
+}

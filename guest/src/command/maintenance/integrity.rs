@@ -1,0 +1,397 @@
+//! `integrity-check`: whether the file, its indexes, constraints and references hold together.
+
+use rusqlite::Connection;
+
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::schema::describe::find;
+use crate::command::spec::arguments::{Arguments, Shape, option, positional};
+use crate::engine::schema::catalogue::{Relation, is_stop, quote, relations, rows, text};
+
+/// `integrity-check` in the command table.
+pub const COMMAND: Command = Command {
+    name: "integrity-check",
+    title: "Check integrity",
+    group: Group::Maintenance,
+    summary: "Check the file, its indexes, constraints and foreign keys",
+    description: "Check that pages, indexes, constraints and foreign keys hold: ok, or the first \
+                  100 problems. Reads everything.",
+    arguments: &[
+        positional("table", Shape::Text, "Only this one."),
+        option("quick", Shape::Flag, "Without comparing indexes."),
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
+
+/// Problems that are listed. SQLite itself stops its check after as many.
+const MOST: usize = 100;
+
+/// Runs `integrity-check`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let quick = arguments.flag("quick");
+    let name = arguments.text("table").map(str::to_owned);
+    context
+        .engine
+        .database(arguments.db())?
+        .inspect(|connection| {
+            let table = match name.as_deref().map(|name| find(connection, name)) {
+                None => None,
+                Some(found) => match found? {
+                    Ok(table) if table.kind == "view" => return Ok(Err(a_view(&table))),
+                    Ok(table) => Some(table),
+                    Err(failure) => return Ok(Err(failure)),
+                },
+            };
+            check(connection, table.as_ref(), quick).map(Ok)
+        })?
+}
+
+fn a_view(table: &Relation) -> Failure {
+    Failure::new(
+        Status::Unsupported,
+        format!(
+            "{} is a view, which stores nothing to check.",
+            table.shown()
+        ),
+    )
+    .hint("Check the tables below it, or everything by leaving table out.")
+}
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    listed: Vec<Vec<Value>>,
+    structure: usize,
+    references: u64,
+    more: bool,
+}
+
+impl Findings {
+    fn add(&mut self, check: &str, table: Option<&str>, rowid: Value, problem: String) {
+        if self.listed.len() < MOST {
+            self.listed.push(vec![
+                Value::Text(check.into()),
+                table.map_or(Value::Null, |table| Value::Text(table.into())),
+                rowid,
+                Value::Text(problem),
+            ]);
+        } else {
+            self.more = true;
+        }
+    }
+}
+
+fn check(
+    connection: &Connection,
+    table: Option<&Relation>,
+    quick: bool,
+) -> rusqlite::Result<Output> {
+    let pragma = if quick {
+        "quick_check"
+    } else {
+        "integrity_check"
+    };
+    let mut found = Findings::default();
+    structure(connection, table, pragma, &mut found)?;
+    let mut tables = 0;
+    for one in relations(connection)? {
+        let wanted = table.is_none_or(|table| *table == one);
+        if wanted && one.kind == "table" && !one.is_internal() {
+            tables += 1;
+            references(connection, &one, &mut found)?;
+        }
+    }
+    Ok(report(found, table, pragma, tables))
+}
+
+/// SQLite's own check, <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
+fn structure(
+    connection: &Connection,
+    table: Option<&Relation>,
+    pragma: &str,
+    found: &mut Findings,
+) -> rusqlite::Result<()> {
+    let sql = match table {
+        None => format!("PRAGMA {pragma}({MOST})"),
+        Some(table) => format!(
+            "PRAGMA {}.{pragma}({})",
+            quote(&table.schema),
+            quote(&table.name)
+        ),
+    };
+    let mut statement = connection.prepare(&sql)?;
+    let mut cursor = statement.query([])?;
+    let mut answers = 0;
+    while let Some(row) = cursor.next()? {
+        answers += 1;
+        let said = text(row, 0)?;
+        // One answer can hold several lines, below a heading with the name of the schema.
+        for line in said.lines() {
+            if line != "ok" && !line.starts_with("*** in database ") {
+                found.structure += 1;
+                found.add(pragma, None, Value::Null, line.to_owned());
+            }
+        }
+    }
+    if answers >= MOST {
+        found.more = true;
+    }
+    Ok(())
+}
+
+/// Rows of one table that refer to nothing.
+fn references(
+    connection: &Connection,
+    table: &Relation,
+    found: &mut Findings,
+) -> rusqlite::Result<()> {
+    const CHECK: &str = "foreign_key_check";
+    let sql = format!(
+        "PRAGMA {}.{CHECK}({})",
+        quote(&table.schema),
+        quote(&table.name)
+    );
+    let mut columns: Option<(i64, String)> = None;
+    let result = connection.prepare(&sql).and_then(|mut statement| {
+        let mut cursor = statement.query([])?;
+        while let Some(row) = cursor.next()? {
+            found.references += 1;
+            if found.listed.len() >= MOST {
+                found.more = true;
+                continue;
+            }
+            let (rowid, parent) = (Value::from_sqlite(row.get_ref(1)?), text(row, 2)?);
+            let key: i64 = row.get(3)?;
+            let known = columns.as_ref().is_some_and(|(number, _)| *number == key);
+            if !known {
+                columns = Some((key, key_columns(connection, table, key)?));
+            }
+            let from = columns.as_ref().map_or("", |(_, names)| names.as_str());
+            let problem = format!("({from}) refers to no row of {parent}");
+            found.add(CHECK, Some(&table.shown()), rowid, problem);
+        }
+        Ok(())
+    });
+    match result {
+        Err(error) if is_stop(&error) => Err(error),
+        // Such as a foreign key to columns that are not unique.
+        Err(error) => {
+            found.references += 1;
+            found.add(CHECK, Some(&table.shown()), Value::Null, error.to_string());
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+fn key_columns(connection: &Connection, table: &Relation, key: i64) -> rusqlite::Result<String> {
+    connection.query_row(
+        "SELECT group_concat(\"from\", ', ') FROM pragma_foreign_key_list(?1, ?2) WHERE id = ?3",
+        (&table.name, &table.schema, key),
+        |row| text(row, 0),
+    )
+}
+
+fn report(found: Findings, table: Option<&Relation>, pragma: &str, tables: usize) -> Output {
+    let what = table.map_or_else(
+        || match tables {
+            1 => "1 table".to_owned(),
+            many => format!("{many} tables"),
+        },
+        Relation::shown,
+    );
+    let mut output = Output::default();
+    let problems = found.structure as u64 + found.references;
+    let result = if problems == 0 { "ok" } else { "problems" };
+    output.extra.insert("result".into(), result.into());
+    output.extra.insert("problems".into(), problems.into());
+    output
+        .extra
+        .insert("foreign_key_problems".into(), found.references.into());
+    if problems == 0 {
+        output.text = Some("ok\n".into());
+        output.notes.push(format!(
+            "Checked: {pragma} and foreign_key_check of {what}."
+        ));
+    } else {
+        let columns = [
+            ("check", "TEXT"),
+            ("table", "TEXT"),
+            ("rowid", "INTEGER"),
+            ("problem", "TEXT"),
+        ];
+        output.notes.push(format!(
+            "{problems} {}: {} of {pragma}, {} of foreign_key_check.",
+            if problems == 1 { "problem" } else { "problems" },
+            found.structure,
+            found.references
+        ));
+        if found.more {
+            output.notes.push(format!(
+                "Only {MOST} are listed, and {pragma} stops there: there may be more."
+            ));
+        }
+        output.rows = Some(rows(&columns, found.listed, u32::MAX));
+    }
+    if pragma == "quick_check" {
+        output
+            .notes
+            .push("quick_check leaves out whether indexes agree with their tables.".into());
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(sql: &str, table: Option<&str>, quick: bool) -> Output {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(&format!("PRAGMA foreign_keys=OFF; {sql}"))
+            .unwrap();
+        look(&connection, table, quick)
+    }
+
+    fn look(connection: &Connection, table: Option<&str>, quick: bool) -> Output {
+        let table = table.map(|name| find(connection, name).unwrap().unwrap());
+        check(connection, table.as_ref(), quick).unwrap()
+    }
+
+    fn problems(output: &Output) -> Vec<String> {
+        let rows = output.rows.as_ref().map(|rows| rows.rows.as_slice());
+        rows.unwrap_or_default()
+            .iter()
+            .map(|row| {
+                let cells = row
+                    .iter()
+                    .map(|value| crate::render::cell::cell(value, 999).text);
+                cells.collect::<Vec<_>>().join("|")
+            })
+            .collect()
+    }
+
+    const FAMILY: &str = "
+        CREATE TABLE p(id INTEGER PRIMARY KEY);
+        CREATE TABLE c(x, p REFERENCES p, q, FOREIGN KEY(q, x) REFERENCES nowhere(a, b));
+        CREATE TABLE lone(a CHECK(a > 0), b NOT NULL);
+        CREATE VIRTUAL TABLE f USING fts5(t); CREATE VIRTUAL TABLE old USING fts4(t);
+        CREATE VIRTUAL TABLE r USING rtree(id, a, b);
+        INSERT INTO f VALUES('a red fox'); INSERT INTO r VALUES(1, 0, 5);";
+
+    #[test]
+    fn a_sound_database_is_ok() {
+        for quick in [false, true] {
+            let output = checked(FAMILY, None, quick);
+            assert_eq!(output.text.as_deref(), Some("ok\n"), "{output:?}");
+            assert_eq!(output.extra["result"], "ok");
+            assert!(output.rows.is_none());
+            assert_eq!(output.notes.len(), if quick { 2 } else { 1 });
+            assert!(output.notes[0].ends_with("of 3 tables."), "{output:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_may_only_be_read_is_checked_all_the_same() {
+        use crate::command::tests::{File, context, json_of};
+        let file = File::new(FAMILY);
+        let mut context = context(crate::settings::Settings {
+            readonly: true,
+            ..file.settings()
+        });
+        let before = std::fs::read(file.path()).unwrap();
+        let object = json_of(&mut context, "integrity-check", serde_json::json!({}));
+        assert_eq!(object["result"], "ok", "{object}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn rows_that_refer_to_nothing_are_named_with_their_columns() {
+        let output = checked(
+            &format!("{FAMILY} INSERT INTO c VALUES(1, 7, NULL), (2, NULL, 3);"),
+            None,
+            false,
+        );
+        assert_eq!(
+            problems(&output),
+            [
+                "foreign_key_check|c|1|(p) refers to no row of p",
+                "foreign_key_check|c|2|(q, x) refers to no row of nowhere",
+            ]
+        );
+        assert_eq!(output.extra["foreign_key_problems"], 2);
+        assert!(output.text.is_none());
+    }
+
+    #[test]
+    fn a_reference_that_can_never_hold_is_a_problem_and_no_failure() {
+        let output = checked(
+            "CREATE TABLE p(a); CREATE TABLE c(x REFERENCES p(a)); INSERT INTO c VALUES(1);",
+            None,
+            false,
+        );
+        assert!(
+            problems(&output)[0].contains("foreign key mismatch"),
+            "{output:?}"
+        );
+    }
+
+    #[test]
+    fn a_broken_constraint_is_found_and_one_table_can_be_looked_at_alone() {
+        let sql = format!(
+            "{FAMILY} PRAGMA ignore_check_constraints=ON; INSERT INTO lone VALUES(-1, 1);
+             PRAGMA ignore_check_constraints=OFF;
+             INSERT INTO c VALUES(1, 7, NULL);"
+        );
+        assert_eq!(problems(&checked(&sql, None, false)).len(), 2);
+        let lone = problems(&checked(&sql, Some("lone"), false));
+        assert_eq!(lone.len(), 1);
+        assert!(lone[0].contains("CHECK constraint failed"), "{lone:?}");
+        assert_eq!(problems(&checked(&sql, Some("p"), false)).len(), 0);
+    }
+
+    #[test]
+    fn an_index_that_disagrees_with_its_table_is_found_but_not_in_a_hurry() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE t(a); CREATE INDEX i ON t(a); CREATE TABLE u(a);
+                 INSERT INTO t VALUES(1), (2); INSERT INTO u VALUES(1);
+                 PRAGMA writable_schema=ON;
+                 UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'u')
+                 WHERE name = 't';
+                 PRAGMA writable_schema=RESET;",
+            )
+            .unwrap();
+        let output = look(&connection, None, false);
+        assert!(
+            problems(&output)
+                .iter()
+                .any(|problem| problem.contains("wrong # of entries in index i")),
+            "{output:?}"
+        );
+    }
+
+    #[test]
+    fn many_problems_are_counted_and_the_first_are_listed() {
+        let output = checked(
+            "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(p REFERENCES p);
+             WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<500)
+             INSERT INTO c SELECT i FROM n;",
+            None,
+            true,
+        );
+        assert_eq!(problems(&output).len(), MOST);
+        assert_eq!(output.extra["problems"], 500);
+        assert!(
+            output.notes[1].contains("Only 100 are listed"),
+            "{output:?}"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! The health of a database.
+
+pub mod analyze;
+pub mod checkpoint;
+pub mod integrity;
+pub mod stats;

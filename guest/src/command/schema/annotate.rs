@@ -1,0 +1,203 @@
+//! The owner's notes, beside what they are about.
+
+use rusqlite::Connection;
+
+use crate::answer::output::{Column, Rows};
+use crate::answer::value::Value;
+use crate::engine::schema::catalogue::{quote, relations, text};
+use crate::render::cell::visible;
+use crate::settings::notes::Notes;
+use crate::text::suggest::nearest;
+
+/// Notes on what is not there that are named.
+const LISTED: usize = 5;
+
+/// Adds a column `note` to a list, if there is a note on any of its rows; `about` gives it for the
+/// name in the first column.
+pub fn beside<'a>(rows: &mut Rows, about: impl Fn(&str) -> Option<&'a str>) {
+    let notes: Vec<&str> = rows
+        .rows
+        .iter()
+        .map(|row| match row.first() {
+            Some(Value::Text(name)) => about(name).unwrap_or_default(),
+            _ => "",
+        })
+        .collect();
+    if notes.iter().all(|note| note.is_empty()) {
+        return;
+    }
+    rows.columns.push(Column {
+        name: "note".into(),
+        declared: "TEXT".into(),
+    });
+    for (row, note) in rows.rows.iter_mut().zip(notes) {
+        row.push(Value::Text(note.to_owned()));
+    }
+}
+
+/// Notes on tables and columns that are not there, a sentence each. A database without tables may
+/// get them yet.
+pub fn astray(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<String>> {
+    let tables = relations(connection)?;
+    let names: Vec<&str> = tables
+        .iter()
+        .filter(|table| !table.is_internal() && table.kind != "shadow")
+        .map(|table| table.name.as_str())
+        .collect();
+    let mut sentences = Vec::new();
+    if names.is_empty() {
+        return Ok(sentences);
+    }
+    for note in notes.tables() {
+        let Some(table) = tables
+            .iter()
+            .find(|table| table.name.eq_ignore_ascii_case(&note.table))
+        else {
+            let meant = nearest(&note.table, names.iter().copied());
+            sentences.push(sentence("table", &note.table, meant));
+            continue;
+        };
+        let mut statement = connection.prepare(&format!(
+            "PRAGMA {}.table_xinfo({})",
+            quote(&table.schema),
+            quote(&table.name)
+        ))?;
+        let columns = statement
+            .query_map([], |row| text(row, "name"))?
+            .collect::<rusqlite::Result<Vec<String>>>();
+        // A view that does not work has no columns to compare with.
+        for name in columns.iter().flat_map(|_| note.columns()) {
+            let there = columns.iter().flatten();
+            if !there
+                .clone()
+                .any(|column| column.eq_ignore_ascii_case(name))
+            {
+                let meant = nearest(name, there.map(String::as_str));
+                sentences.push(sentence("column", &format!("{}.{name}", note.table), meant));
+            }
+        }
+    }
+    if sentences.len() > LISTED {
+        let more = sentences.len() - LISTED;
+        sentences.truncate(LISTED);
+        sentences.push(format!(
+            "--notes: there are {more} more notes on what is not there."
+        ));
+    }
+    Ok(sentences)
+}
+
+fn sentence(kind: &str, name: &str, meant: Option<&str>) -> String {
+    let name = visible(name);
+    match meant {
+        Some(meant) => format!(
+            "--notes: there is a note on the {kind} {name}, which is not there; did you mean {}?",
+            visible(meant)
+        ),
+        None => format!("--notes: there is a note on the {kind} {name}, which is not there."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::command::tests::{context, json_of, text};
+    use crate::command::{Context, check, warnings};
+    use crate::host::Alone;
+    use crate::settings::Settings;
+
+    fn shop(notes: &str) -> Context {
+        let mut context = context(Settings {
+            notes: notes.into(),
+            ..Settings::default()
+        });
+        let sql = "CREATE TABLE orders(id INTEGER PRIMARY KEY, st TEXT, amt_c INTEGER); CREATE TABLE bare(x)";
+        text(&mut context, "batch", json!({"sql": sql}));
+        context
+    }
+
+    const NOTES: &str = "[tables.orders]\nnote = 'One for each sale.'\n\
+        [tables.orders.columns]\nst = 'o: open, p: paid'\nAMT_C = 'in cents'";
+
+    #[test]
+    fn notes_stand_beside_tables_and_columns_in_both_forms() {
+        let mut context = shop(NOTES);
+        let shown = text(&mut context, "tables", json!({}));
+        assert!(shown.contains("One for each sale."), "{shown}");
+        let object = json_of(&mut context, "list_tables", json!({}));
+        assert_eq!(
+            object["rows"],
+            json!([["bare", 0, ""], ["orders", 0, "One for each sale."]])
+        );
+
+        let shown = text(&mut context, "describe", json!({"table": "orders"}));
+        assert!(
+            shown.starts_with("orders (table), 0 rows\nnote: One for each sale.\n"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("o: open, p: paid") && shown.contains("in cents"),
+            "{shown}"
+        );
+        let object = json_of(&mut context, "describe", json!({"table": "orders"}));
+        assert_eq!(object["note"], "One for each sale.");
+        assert_eq!(object["rows"][1][5], "o: open, p: paid");
+
+        let shown = text(&mut context, "describe_table", json!({"table": "orders"}));
+        assert!(shown.starts_with("note: One for each sale.\n"), "{shown}");
+        let object = json_of(&mut context, "describe_table", json!({"table": "orders"}));
+        assert_eq!(object["note"], "One for each sale.");
+        assert_eq!(object["rows"][2], json!(["amt_c", "INTEGER", "in cents"]));
+    }
+
+    #[test]
+    fn what_has_no_note_looks_as_it_does_without_any() {
+        let bare = json!({"table": "bare"});
+        for (name, arguments) in [("describe", bare.clone()), ("describe_table", bare)] {
+            let with = text(&mut shop(NOTES), name, arguments.clone());
+            assert_eq!(with, text(&mut shop(""), name, arguments));
+        }
+    }
+
+    #[test]
+    fn notes_on_what_is_not_there_are_named_with_what_may_be_meant() {
+        let mut context = shop("[tables.ordres]\nnote='x'\n[tables.orders.columns]\namt_cs='y'");
+        let said = text(&mut context, "tables", json!({}));
+        assert!(
+            said.contains("the column orders.amt_cs, which is not there; did you mean amt_c?"),
+            "{said}"
+        );
+        assert!(
+            said.contains("the table ordres, which is not there; did you mean orders?"),
+            "{said}"
+        );
+        let described = text(&mut context, "describe", json!({"table": "bare"}));
+        assert!(!described.contains("ordres"));
+    }
+
+    #[test]
+    fn many_notes_on_what_is_not_there_are_counted() {
+        let notes: String = (0..2_000)
+            .map(|n| format!("[tables.t{n}]\nnote='x'\n"))
+            .collect();
+        let said = text(&mut shop(&notes), "tables", json!({}));
+        assert!(said.contains("there are 1995 more notes"), "{said}");
+    }
+
+    #[test]
+    fn settings_with_notes_that_cannot_be_read_are_not_served() {
+        let broken = Settings {
+            notes: "[tables".into(),
+            ..Settings::default()
+        };
+        assert!(check(&broken).unwrap_err().starts_with("--notes: line 1: "));
+        // An empty database may get its tables yet.
+        let early = Settings {
+            notes: NOTES.into(),
+            ..Settings::default()
+        };
+        assert_eq!(check(&early), Ok(()));
+        assert!(warnings(&early, &Alone).is_empty());
+    }
+}

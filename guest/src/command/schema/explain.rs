@@ -1,0 +1,33 @@
+//! `explain`: how SQLite would run a statement, without running it.
+
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, Shape, required};
+
+/// `explain` in the command table.
+pub const COMMAND: Command = Command {
+    name: "explain",
+    title: "Explain",
+    group: Group::Schema,
+    summary: "Show how a statement would run, without running it",
+    description: "The query plan of one SQL statement, as a tree: which tables are scanned, \
+                  which indexes are used. Nothing is run, so a statement that writes may be \
+                  given.",
+    arguments: &[required("sql", Shape::Text, "One statement.")],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// What [`Database::explain`](crate::engine::database::Database::explain) refuses.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let sql = arguments.required_text("sql");
+    context.engine.database(arguments.db())?.explain(sql)
+}

@@ -1,0 +1,405 @@
+//! `index-text`: a full-text index over the text columns of a table, and triggers that keep it current.
+//!
+//! As <https://www.sqlite.org/fts5.html#external_content_tables> has it: the text stays in the table.
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::schema::describe::find;
+use crate::command::spec::arguments::{Arguments, Shape, option, required};
+use crate::engine::schema::catalogue::{Relation, quote, text};
+use crate::engine::schema::fts::plain;
+use crate::render::cell::visible;
+use crate::text::lexer::tokens;
+use crate::text::suggest::did_you_mean;
+
+/// `index-text` in the command table.
+pub const COMMAND: Command = Command {
+    name: "index-text",
+    title: "Index text",
+    group: Group::Search,
+    summary: "Make a full-text index of a table, kept current by triggers",
+    description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers \
+                  that keep it current, in one transaction. The text stays in the table.",
+    arguments: &[
+        required("table", Shape::Text, ""),
+        option(
+            "columns",
+            Shape::Text,
+            "Names with commas; default: all text columns.",
+        ),
+        option(
+            "tokenizer",
+            Shape::Choice(&TOKENIZERS),
+            "porter: English stems; trigram: parts of words; default unicode61.",
+        ),
+    ],
+    database: true,
+    effect: Effect::Writes {
+        destructive: false,
+        idempotent: false,
+    },
+    core: false,
+    run,
+};
+
+/// The tokenizers that can be asked for, the default first.
+pub const TOKENIZERS: [&str; 3] = ["unicode61", "porter", "trigram"];
+
+/// Runs `index-text`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let name = arguments.required_text("table");
+    let wanted = arguments.text("columns").map(listed);
+    let tokenizer = arguments.text("tokenizer").unwrap_or(TOKENIZERS[0]);
+    let database = context.engine.database(arguments.db())?;
+    let plan = database.inspect(|connection| plan(connection, name, wanted.as_deref()))??;
+    let mut output = database.batch(&plan.sql(tokenizer))?;
+    let rows = output
+        .rows
+        .take()
+        .and_then(|rows| rows.rows.first()?.first().cloned());
+    let rows = match rows {
+        Some(Value::Integer(rows)) => rows,
+        _ => 0,
+    };
+    Ok(plan.told(tokenizer, rows))
+}
+
+/// Names with commas between them, in quotes or not.
+fn listed(columns: &str) -> Vec<String> {
+    let all = tokens(columns);
+    let names = all.split(|token| token.text == ",");
+    let names = names.map(|name| {
+        match name
+            .iter()
+            .filter(|token| token.is_code())
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
+            [one] => plain(one.text),
+            _ => name
+                .iter()
+                .map(|token| token.text)
+                .collect::<String>()
+                .trim()
+                .to_owned(),
+        }
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// What will be made.
+#[derive(Debug)]
+struct Plan {
+    table: String,
+    index: String,
+    columns: Vec<String>,
+    /// The column that holds the rowid, or one of the names of the rowid itself.
+    rowid: String,
+    /// Whether a rowid stays what it is: SQLite promises that only of an INTEGER PRIMARY KEY.
+    lasting: bool,
+}
+
+/// A column of the table.
+struct Column {
+    name: String,
+    text: bool,
+    generated: bool,
+    key: bool,
+    integer: bool,
+}
+
+fn plan(
+    connection: &Connection,
+    name: &str,
+    wanted: Option<&[String]>,
+) -> rusqlite::Result<Result<Plan, Failure>> {
+    let table = match find(connection, name)? {
+        Ok(table) => table,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    if let Some(failure) = unfit(&table) {
+        return Ok(Err(failure));
+    }
+    let all = columns(connection, &table)?;
+    let columns = match chosen(&table, &all, wanted) {
+        Ok(columns) => columns,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let keys: Vec<&Column> = all.iter().filter(|column| column.key).collect();
+    let alias = match keys.as_slice() {
+        // INTEGER PRIMARY KEY DESC is the one that is no alias, and then an index exists for it.
+        [one] if one.integer && !has_key_index(connection, &table)? => Some(one.name.clone()),
+        _ => None,
+    };
+    let taken = |name: &str| {
+        all.iter()
+            .any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    let lasting = alias.is_some();
+    let rowid = alias.or_else(|| {
+        ["rowid", "_rowid_", "oid"]
+            .into_iter()
+            .find(|name| !taken(name))
+            .map(str::to_owned)
+    });
+    let Some(rowid) = rowid else {
+        return Ok(Err(Failure::new(
+            Status::Unsupported,
+            format!(
+                "{} has columns by all the names of the rowid, so its rows cannot be named.",
+                table.shown()
+            ),
+        )));
+    };
+    let plan = Plan {
+        index: format!("{}_fts", table.name),
+        table: table.name,
+        columns,
+        rowid,
+        lasting,
+    };
+    Ok(match plan.in_the_way(connection)? {
+        Some(there) => Err(Failure::new(
+            Status::InvalidState,
+            format!("There is {} already; nothing was changed.", visible(&there)),
+        )
+        .hint(format!(
+            "Search with it, or drop {} and the triggers that fill it first.",
+            visible(&plan.index)
+        ))),
+        None => Ok(plan),
+    })
+}
+
+/// Why a table can have no full-text index, if it cannot.
+fn unfit(table: &Relation) -> Option<Failure> {
+    let shown = table.shown();
+    let (what, hint) = match table.kind.as_str() {
+        "view" => (
+            format!("{shown} is a view, and no trigger tells when its rows change."),
+            "Index the table below it.",
+        ),
+        "virtual" => (
+            format!("{shown} is a virtual table, which takes no triggers."),
+            "An FTS5 table can be searched as it is.",
+        ),
+        "shadow" => (
+            format!("{shown} belongs to a virtual table."),
+            "Index a table of your own.",
+        ),
+        _ if table.is_internal() => (
+            format!("{shown} is SQLite's own."),
+            "Index a table of your own.",
+        ),
+        _ if table.without_rowid => (
+            format!(
+                "{shown} is a WITHOUT ROWID table, and FTS5 names rows by the rowid, which it has not."
+            ),
+            "Copy the text into a table with an INTEGER PRIMARY KEY and index that.",
+        ),
+        _ if table.schema != "main" => (
+            format!("{shown} is not in the main database."),
+            "Index a table of main.",
+        ),
+        _ => return None,
+    };
+    Some(Failure::new(Status::Unsupported, what).hint(hint))
+}
+
+fn columns(connection: &Connection, table: &Relation) -> rusqlite::Result<Vec<Column>> {
+    let mut statement =
+        connection.prepare(&format!("PRAGMA main.table_xinfo({})", quote(&table.name)))?;
+    let mut cursor = statement.query([])?;
+    let mut columns = Vec::new();
+    while let Some(row) = cursor.next()? {
+        let declared = text(row, "type")?.to_ascii_uppercase();
+        // Rules 1 and 2 of https://www.sqlite.org/datatype3.html#determination_of_column_affinity.
+        let text_type = !declared.contains("INT")
+            && ["CHAR", "CLOB", "TEXT"]
+                .iter()
+                .any(|part| declared.contains(part));
+        columns.push(Column {
+            name: text(row, "name")?,
+            text: text_type,
+            generated: row.get::<_, i64>("hidden")? != 0,
+            key: row.get::<_, i64>("pk")? > 0,
+            integer: declared == "INTEGER",
+        });
+    }
+    Ok(columns)
+}
+
+fn has_key_index(connection: &Connection, table: &Relation) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT count(*) > 0 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
+        [&table.name],
+        |row| row.get(0),
+    )
+}
+
+/// The columns to index.
+fn chosen(
+    table: &Relation,
+    all: &[Column],
+    wanted: Option<&[String]>,
+) -> Result<Vec<String>, Failure> {
+    let names = || {
+        let names: Vec<&str> = all.iter().map(|column| column.name.as_str()).collect();
+        format!("{} has: {}.", table.shown(), visible(&names.join(", ")))
+    };
+    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+        let columns: Vec<String> = all
+            .iter()
+            .filter(|column| column.text && !column.generated)
+            .map(|column| column.name.clone())
+            .collect();
+        return if columns.is_empty() {
+            Err(Failure::new(
+                Status::InvalidState,
+                format!("{} has no column that is declared as text.", table.shown()),
+            )
+            .hint(format!("Name the columns to index. {}", names())))
+        } else {
+            Ok(columns)
+        };
+    };
+    let mut columns: Vec<String> = Vec::new();
+    for name in wanted {
+        let Some(column) = all
+            .iter()
+            .find(|column| column.name.eq_ignore_ascii_case(name))
+        else {
+            let near = did_you_mean(name, all.iter().map(|column| column.name.as_str()));
+            return Err(Failure::new(
+                Status::NotFound,
+                format!("{} has no column {name:?}.", table.shown()),
+            )
+            .hint(near.unwrap_or_else(names)));
+        };
+        if !columns.contains(&column.name) {
+            columns.push(column.name.clone());
+        }
+    }
+    Ok(columns)
+}
+
+impl Plan {
+    fn trigger(&self, event: &str) -> String {
+        format!("{}_{event}", self.index)
+    }
+
+    /// Something that has one of the names that are needed.
+    fn in_the_way(&self, connection: &Connection) -> rusqlite::Result<Option<String>> {
+        let mut statement = connection
+            .prepare("SELECT type, name FROM main.sqlite_schema WHERE name = ?1 COLLATE NOCASE")?;
+        let parts = [
+            "data", "idx", "docsize", "config", "insert", "delete", "update",
+        ];
+        let names = std::iter::once(self.index.clone()).chain(parts.map(|part| self.trigger(part)));
+        for name in names {
+            let mut cursor = statement.query([&name])?;
+            if let Some(row) = cursor.next()? {
+                return Ok(Some(format!("a {} {}", text(row, 0)?, text(row, 1)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Everything, for one transaction; its last statement answers the number of indexed rows.
+    fn sql(&self, tokenizer: &str) -> String {
+        let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        let (table, index) = (quote(&self.table), quote(&self.index));
+        let columns: Vec<String> = self.columns.iter().map(|name| quote(name)).collect();
+        let columns = columns.join(", ");
+        let values = |row: &str| {
+            let names = std::iter::once(&self.rowid).chain(&self.columns);
+            let values: Vec<String> = names.map(|name| format!("{row}.{}", quote(name))).collect();
+            values.join(", ")
+        };
+        let add = format!(
+            "INSERT INTO {index}(rowid, {columns}) VALUES ({});",
+            values("new")
+        );
+        let remove = format!(
+            "INSERT INTO {index}({index}, rowid, {columns}) VALUES ('delete', {});",
+            values("old")
+        );
+        let tokenize = match tokenizer {
+            "porter" => "porter unicode61",
+            other => other,
+        };
+        let mut sql = format!(
+            "CREATE VIRTUAL TABLE main.{index} USING fts5({columns}, content={}, content_rowid={}, \
+             tokenize={});\n",
+            literal(&self.table),
+            literal(&self.rowid),
+            literal(tokenize)
+        );
+        for (event, body) in [
+            ("insert", add.clone()),
+            ("delete", remove.clone()),
+            ("update", format!("{remove}\n  {add}")),
+        ] {
+            sql.push_str(&format!(
+                "CREATE TRIGGER main.{} AFTER {} ON {table} BEGIN\n  {body}\nEND;\n",
+                quote(&self.trigger(event)),
+                event.to_uppercase()
+            ));
+        }
+        sql.push_str(&format!(
+            "INSERT INTO {index}({index}) VALUES ('rebuild');\n\
+             SELECT count(*) FROM main.{};\n",
+            quote(&self.trigger("docsize"))
+        ));
+        sql
+    }
+
+    fn told(&self, tokenizer: &str, rows: i64) -> Output {
+        let triggers = ["insert", "delete", "update"].map(|event| self.trigger(event));
+        let mut output = Output {
+            text: Some(format!(
+                "Made {} over {} of {}: {rows} {} indexed.\nSearch it with search, table {}.\n",
+                self.index,
+                self.columns.join(", "),
+                self.table,
+                if rows == 1 { "row" } else { "rows" },
+                self.index
+            )),
+            ..Output::default()
+        };
+        output.notes.push(format!(
+            "The triggers {} keep it current; but INSERT OR REPLACE replaces rows without telling \
+             them: use ON CONFLICT DO UPDATE.",
+            triggers.join(", ")
+        ));
+        if !self.lasting {
+            let index = quote(&self.index);
+            output.notes.push(format!(
+                "{} has no INTEGER PRIMARY KEY, so VACUUM may give its rows new rowids: run INSERT INTO \
+                 {index}({index}) VALUES('rebuild') after it.",
+                self.table
+            ));
+        }
+        for (name, value) in [
+            ("index", json!(self.index)),
+            ("table", json!(self.table)),
+            ("indexed_columns", json!(self.columns)),
+            ("content_rowid", json!(self.rowid)),
+            ("tokenizer", json!(tokenizer)),
+            ("triggers", json!(triggers)),
+            ("indexed_rows", json!(rows)),
+        ] {
+            output.extra.insert(name.into(), value);
+        }
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests;

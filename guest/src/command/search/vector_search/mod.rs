@@ -1,0 +1,403 @@
+//! `vector-search`: the rows whose vectors are nearest to one.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::{Value as Json, json};
+
+use crate::answer::failure::{Failure, Status};
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::schema::describe::find;
+use crate::command::spec::arguments::{Arguments, Shape, option, required};
+use crate::engine::connection::vector::{MOST, Measure, Nearest, Probe, Stored, read};
+use crate::engine::schema::catalogue::{Relation, quote, rows, text};
+use crate::render::cell::visible;
+use crate::text::hex;
+use crate::text::suggest::closest;
+
+/// `vector-search` in the command table.
+pub const COMMAND: Command = Command {
+    name: "vector-search",
+    title: "Vector search",
+    group: Group::Search,
+    summary: "Find the rows whose vectors are nearest to one",
+    description: "The rows whose vectors are nearest, with their distance: every row is \
+                  compared. The column holds blobs of little-endian 32-bit floats or JSON arrays; \
+                  a vec0 table works too.",
+    arguments: &[
+        required("table", Shape::Text, ""),
+        required("column", Shape::Text, ""),
+        required("vector", Shape::Numbers, ""),
+        option(
+            "k",
+            Shape::Integer {
+                min: 1,
+                max: i64::MAX,
+            },
+            "Rows at most, default 10.",
+        ),
+        option(
+            "measure",
+            Shape::Choice(&["cos", "l2", "dot"]),
+            "Default cos.",
+        ),
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run,
+};
+
+/// Rows when the call does not say.
+const ROWS: u32 = 10;
+
+/// Runs `vector-search`.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let measure = match arguments.text("measure") {
+        Some("l2") => Measure::L2,
+        Some("dot") => Measure::Dot,
+        _ => Measure::Cosine,
+    };
+    let numbers = query(arguments.json("vector").unwrap_or(&Json::Null))?;
+    let probe = Probe::new(numbers, measure).ok_or_else(|| {
+        Failure::new(
+            Status::Syntax,
+            "vector is all zeros, which have no direction to measure by cosine.",
+        )
+        .hint("Use measure l2 or dot.")
+    })?;
+    let most = arguments
+        .integer("k")
+        .map_or(ROWS, |k| u32::try_from(k).unwrap_or(u32::MAX))
+        .min(context.settings.limits.max_rows);
+    let search = Search {
+        table: arguments.required_text("table"),
+        column: arguments.required_text("column"),
+        probe,
+        measure,
+        most,
+    };
+    context
+        .engine
+        .database(arguments.db())?
+        .inspect(|connection| search.run(connection))?
+}
+
+/// The vector of the call.
+fn query(given: &Json) -> Result<Vec<f32>, Failure> {
+    let wrong = |what: &str| {
+        Err(Failure::new(Status::Syntax, format!("vector {what}."))
+            .hint("Give an array of numbers, or {\"blob\": hex} with 4 bytes for each of them."))
+    };
+    let numbers: Option<Vec<f32>> = match given {
+        Json::Array(values) => values
+            .iter()
+            .map(|value| value.as_f64().map(|number| number as f32))
+            .collect(),
+        Json::Object(object) if object.len() == 1 => {
+            let hex = object
+                .get("blob")
+                .and_then(Json::as_str)
+                .and_then(hex::decode);
+            let mut buffer = Vec::new();
+            hex.and_then(|bytes| match read(ValueRef::Blob(&bytes), &mut buffer) {
+                Stored::Vector(floats) => Some(
+                    floats
+                        .iter()
+                        .map(|float| f32::from_le_bytes(*float))
+                        .collect(),
+                ),
+                _ => None,
+            })
+        }
+        _ => None,
+    };
+    match numbers {
+        None => wrong("is neither an array of numbers nor a blob of whole 32-bit floats"),
+        Some(numbers) if numbers.is_empty() => wrong("is empty"),
+        Some(numbers) if numbers.len() > MOST => wrong("has more than 65536 numbers"),
+        Some(numbers) if numbers.iter().any(|number| !number.is_finite()) => {
+            wrong("holds a number that is not finite as a 32-bit float")
+        }
+        Some(numbers) => Ok(numbers),
+    }
+}
+
+struct Search<'a> {
+    table: &'a str,
+    column: &'a str,
+    probe: Probe,
+    measure: Measure,
+    most: u32,
+}
+
+/// What a table's rows are found by, and what is shown of them.
+struct Place {
+    table: Relation,
+    column: String,
+    keys: Vec<String>,
+    shown: Vec<String>,
+}
+
+impl Search<'_> {
+    fn run(&self, connection: &Connection) -> rusqlite::Result<Result<Output, Failure>> {
+        let place = match self.place(connection)? {
+            Ok(place) => place,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let keys = quoted(&place.keys);
+        let name = place.table.quoted();
+        let mut statement = connection.prepare(&format!(
+            "SELECT {}, {keys} FROM {name}",
+            quote(&place.column)
+        ))?;
+        let mut cursor = statement.query([])?;
+        let mut nearest = Nearest::new(self.most as usize);
+        let mut buffer = Vec::new();
+        let (mut compared, mut nulls, mut undirected) = (0_u64, 0_u64, 0_u64);
+        while let Some(row) = cursor.next()? {
+            let key = || -> rusqlite::Result<Vec<Value>> {
+                (1..=place.keys.len())
+                    .map(|at| Ok(Value::from_sqlite(row.get_ref(at)?)))
+                    .collect()
+            };
+            match read(row.get_ref(0)?, &mut buffer) {
+                Stored::Nothing => nulls += 1,
+                Stored::Vector(floats) if floats.len() == self.probe.dimensions() => {
+                    compared += 1;
+                    match self.probe.distance(floats) {
+                        Some(distance) => nearest.offer(distance, key)?,
+                        None => undirected += 1,
+                    }
+                }
+                stored => return Ok(Err(self.unfit(&place, &key()?, stored))),
+            }
+        }
+        drop(cursor);
+        let mut output = self.tell(connection, &place, nearest.finish())?;
+        output.extra.insert("compared".into(), json!(compared));
+        output.extra.insert("nulls".into(), json!(nulls));
+        if nulls > 0 {
+            output.notes.push(format!(
+                "{nulls} {} no vector (NULL).",
+                if nulls == 1 { "row has" } else { "rows have" }
+            ));
+        }
+        if undirected > 0 {
+            output.notes.push(format!(
+                "{undirected} {} passed over: the distance is not a number.",
+                if undirected == 1 {
+                    "row was"
+                } else {
+                    "rows were"
+                }
+            ));
+        }
+        Ok(Ok(output))
+    }
+
+    /// The table and the column that are meant.
+    fn place(&self, connection: &Connection) -> rusqlite::Result<Result<Place, Failure>> {
+        let table = match find(connection, self.table)? {
+            Ok(table) => table,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let refuse = |what: &str, hint: &str| {
+            let failure = Failure::new(Status::Unsupported, format!("{} {what}.", table.shown()));
+            Ok(Err(failure.hint(hint)))
+        };
+        if table.kind == "view" {
+            return refuse(
+                "is a view, whose rows have no name",
+                "Search the table below it.",
+            );
+        }
+        let mut statement = connection.prepare(&format!(
+            "PRAGMA {}.table_xinfo({})",
+            quote(&table.schema),
+            quote(&table.name)
+        ))?;
+        let columns = statement
+            .query_map([], |row| {
+                Ok((
+                    text(row, "name")?,
+                    row.get::<_, i64>("pk")?,
+                    row.get::<_, i64>("hidden")? == 1,
+                ))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let visible_names = || {
+            columns
+                .iter()
+                .filter(|(_, _, hidden)| !hidden)
+                .map(|(name, _, _)| name.as_str())
+        };
+        let Some(column) = visible_names().find(|name| name.eq_ignore_ascii_case(self.column))
+        else {
+            let near = closest(self.column, visible_names(), 3);
+            let given: String = self.column.chars().take(100).collect();
+            let failure = Failure::new(
+                Status::NotFound,
+                format!("{} has no column {given:?}.", table.shown()),
+            );
+            let names = if near.is_empty() {
+                visible_names().collect()
+            } else {
+                near
+            };
+            return Ok(Err(
+                failure.hint(format!("It has: {}.", visible(&names.join(", "))))
+            ));
+        };
+        let column = column.to_owned();
+        if table.kind == "virtual" {
+            // vec0 has columns of other numbers as well.
+            let sql = format!(
+                "SELECT vec_type({}) FROM {} LIMIT 1",
+                quote(&column),
+                table.quoted()
+            );
+            let kind: rusqlite::Result<String> = connection.query_row(&sql, [], |row| row.get(0));
+            if kind.is_ok_and(|kind| kind != "float32") {
+                return refuse(
+                    "holds vectors of int8 or bit there, and vector-search compares 32-bit floats",
+                    "Search by SQL: SELECT rowid, distance FROM it WHERE column MATCH ? AND k = 10.",
+                );
+            }
+        }
+        let taken = |name: &str| {
+            columns
+                .iter()
+                .any(|(other, _, _)| other.eq_ignore_ascii_case(name))
+        };
+        let keys: Vec<String> = if table.without_rowid {
+            let mut keys: Vec<_> = columns.iter().filter(|(_, key, _)| *key > 0).collect();
+            keys.sort_by_key(|(_, key, _)| *key);
+            keys.into_iter().map(|(name, _, _)| name.clone()).collect()
+        } else {
+            ["rowid", "_rowid_", "oid"]
+                .into_iter()
+                .find(|name| !taken(name) || table.kind == "virtual")
+                .map(str::to_owned)
+                .into_iter()
+                .collect()
+        };
+        if keys.is_empty() {
+            return refuse(
+                "has columns by all the names of the rowid, so its rows cannot be named",
+                "Search a table without them.",
+            );
+        }
+        let shown = visible_names()
+            .filter(|name| *name != column && !keys.iter().any(|key| key == name))
+            .map(str::to_owned)
+            .collect();
+        Ok(Ok(Place {
+            table,
+            column,
+            keys,
+            shown,
+        }))
+    }
+
+    /// The refusal of a row whose value cannot be compared.
+    fn unfit(&self, place: &Place, key: &[Value], stored: Stored<'_>) -> Failure {
+        let key: Vec<String> = key
+            .iter()
+            .map(|value| crate::render::cell::cell(value, 40).text)
+            .collect();
+        let what = match stored {
+            Stored::Odd(bytes) => {
+                format!("a blob of {bytes} bytes, which are no whole 32-bit floats")
+            }
+            Stored::NoArray => "text that is no JSON array of numbers".into(),
+            Stored::Number => "a number".into(),
+            Stored::Vector(floats) => format!("a vector of {} numbers", floats.len()),
+            Stored::Nothing => "nothing".into(),
+        };
+        let wanted = self.probe.dimensions();
+        let failure = Failure::new(
+            Status::Constraint,
+            format!(
+                "The row of {} with {} {} holds {what}, and the vector of this call has {wanted} numbers.",
+                place.table.shown(),
+                place.keys.join(", "),
+                key.join(", ")
+            ),
+        );
+        failure.hint("Give a vector made by the same model, or put that row right.")
+    }
+
+    /// The rows that were found, with what else they hold.
+    fn tell(
+        &self,
+        connection: &Connection,
+        place: &Place,
+        found: impl Iterator<Item = (f64, Vec<Value>)>,
+    ) -> rusqlite::Result<Output> {
+        let condition: Vec<String> = place
+            .keys
+            .iter()
+            .map(|key| format!("{} = ?", quote(key)))
+            .collect();
+        let shown = if place.shown.is_empty() {
+            "NULL".to_owned()
+        } else {
+            quoted(&place.shown)
+        };
+        let mut statement = connection.prepare(&format!(
+            "SELECT {shown} FROM {} WHERE {}",
+            place.table.quoted(),
+            condition.join(" AND ")
+        ))?;
+        let mut listed = Vec::new();
+        for (distance, key) in found {
+            let mut rows = statement.query(params_from_iter(key.iter().map(bound)))?;
+            let mut row = key.clone();
+            row.push(Value::Real(match self.measure {
+                Measure::Dot => -distance,
+                Measure::Cosine | Measure::L2 => distance,
+            }));
+            if let Some(found) = rows.next()? {
+                for at in 0..place.shown.len() {
+                    row.push(Value::from_sqlite(found.get_ref(at)?));
+                }
+                listed.push(row);
+            }
+        }
+        let measured = if self.measure == Measure::Dot {
+            "dot"
+        } else {
+            "distance"
+        };
+        let mut columns: Vec<(&str, &str)> =
+            place.keys.iter().map(|key| (key.as_str(), "")).collect();
+        columns.push((measured, "REAL"));
+        columns.extend(place.shown.iter().map(|name| (name.as_str(), "")));
+        Ok(Output {
+            rows: Some(rows(&columns, listed, self.most)),
+            ..Output::default()
+        })
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    names.join(", ")
+}
+
+fn bound(value: &Value) -> rusqlite::types::Value {
+    use rusqlite::types::Value as Sql;
+    match value {
+        Value::Null => Sql::Null,
+        Value::Integer(number) => Sql::Integer(*number),
+        Value::Real(number) => Sql::Real(*number),
+        Value::Text(text) => Sql::Text(text.clone()),
+        Value::BadText(bytes) | Value::Blob(bytes) => Sql::Blob(bytes.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

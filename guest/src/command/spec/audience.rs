@@ -1,0 +1,113 @@
+//! Who reads an answer, and what they can be advised to do.
+
+use super::toolset::Toolset;
+use crate::answer::failure::Failure;
+use crate::command::registry::{Command, TABLE, tool_name};
+
+/// Who reads what a command answers.
+#[derive(Clone, Debug)]
+pub enum Reader {
+    /// A person, who has every command.
+    Person,
+    /// A client of the protocol, which has these.
+    Client(Toolset),
+}
+
+impl Reader {
+    /// Whether it is a person.
+    pub fn is_person(&self) -> bool {
+        matches!(self, Self::Person)
+    }
+
+    /// The failure of `command` with as much of its hint as this reader can follow, in the
+    /// names that it knows.
+    pub fn advise(&self, command: &Command, failure: Failure) -> Failure {
+        let Some(hint) = &failure.hint else {
+            return failure;
+        };
+        let sentences: Vec<String> = hint
+            .split_inclusive(". ")
+            .filter(|sentence| self.can_follow(command, sentence))
+            .map(|sentence| self.reword(sentence))
+            .collect();
+        let hint = sentences.concat().trim_end().to_owned();
+        Failure {
+            hint: (!hint.is_empty()).then_some(hint),
+            ..failure
+        }
+    }
+
+    fn can_follow(&self, command: &Command, sentence: &str) -> bool {
+        let Self::Client(served) = self else {
+            return true;
+        };
+        let binds = command.takes("params") || !words(sentence).any(|word| word == "params");
+        binds && tools(sentence).all(|tool| served.find(&tool_name(tool)).is_some())
+    }
+
+    fn reword(&self, sentence: &str) -> String {
+        if !self.is_person() {
+            return sentence.to_owned();
+        }
+        tools(sentence).fold(sentence.to_owned(), |sentence, tool| {
+            sentence.replace(&tool_name(tool), &format!("sqlarium {}", tool.name))
+        })
+    }
+}
+
+fn words(sentence: &str) -> impl Iterator<Item = &str> {
+    sentence.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// The commands that a sentence names as tools.
+fn tools(sentence: &str) -> impl Iterator<Item = &'static Command> {
+    words(sentence)
+        .filter(|word| word.starts_with("sqlarium_"))
+        .filter_map(|word| TABLE.iter().find(|command| tool_name(command) == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::failure::Status;
+    use crate::command::registry::find;
+
+    const HINT: &str = "Leave it out. Run it with sqlarium_exec, or sqlarium_integrity_check.";
+
+    fn advice(reader: &Reader, command: &str, hint: &str) -> Option<String> {
+        let failure = Failure::new(Status::Readonly, "It writes.").hint(hint);
+        reader.advise(find(command).unwrap(), failure).hint
+    }
+
+    fn client(tools: &str) -> Reader {
+        Reader::Client(Toolset::parse(tools).unwrap())
+    }
+
+    #[test]
+    fn a_client_is_only_sent_to_tools_that_it_has() {
+        assert_eq!(advice(&client("all"), "query", HINT).as_deref(), Some(HINT));
+        assert_eq!(
+            advice(&client("query,exec"), "query", HINT).as_deref(),
+            Some("Leave it out.")
+        );
+        assert_eq!(
+            advice(&client("query"), "query", "Use sqlarium_batch."),
+            None
+        );
+    }
+
+    #[test]
+    fn what_a_tool_does_not_take_is_not_asked_for() {
+        let hint = "Give params as an array.";
+        assert_eq!(advice(&client("all"), "query", hint).as_deref(), Some(hint));
+        assert_eq!(advice(&client("all"), "explain", hint), None);
+    }
+
+    #[test]
+    fn a_person_is_told_of_commands() {
+        assert_eq!(
+            advice(&Reader::Person, "query", HINT).as_deref(),
+            Some("Leave it out. Run it with sqlarium exec, or sqlarium integrity-check.")
+        );
+    }
+}

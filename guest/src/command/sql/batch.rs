@@ -1,0 +1,36 @@
+//! `batch`: several statements in one transaction, all or nothing.
+
+use super::exec::ending;
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Group, WRITES};
+use crate::command::spec::arguments::{Arguments, DRY_RUN, Shape, required};
+
+/// `batch` in the command table.
+pub const COMMAND: Command = Command {
+    name: "batch",
+    title: "Batch",
+    group: Group::Sql,
+    summary: "Run several statements, all or nothing",
+    description: "Run several SQL statements, separated by semicolons, in one transaction: \
+                  all of them or, at the first error, none. No BEGIN, COMMIT or params.",
+    arguments: &[required("sql", Shape::Text, "The statements."), DRY_RUN],
+    database: true,
+    effect: WRITES,
+    core: true,
+    run,
+};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// What [`Database::batch`](crate::engine::database::Database::batch) refuses.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let sql = arguments.required_text("sql");
+    context
+        .engine
+        .database(arguments.db())?
+        .batch_to(sql, ending(arguments))
+}

@@ -1,0 +1,53 @@
+//! `exec`: one statement that may write.
+
+use super::query::params;
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Group, WRITES};
+use crate::command::spec::arguments::{Arguments, DRY_RUN, PARAMS, Shape, required};
+use crate::engine::database::Ending;
+
+/// `exec` in the command table.
+pub const COMMAND: Command = Command {
+    name: "exec",
+    title: "Execute",
+    group: Group::Sql,
+    summary: "Run one statement that writes",
+    description: "Run one SQL statement that writes (INSERT, UPDATE, DELETE, CREATE, ALTER, \
+                  DROP) and commit it. Answers with the number of changed rows, the last \
+                  rowid, and the rows of RETURNING. Several statements: use batch. Refused: \
+                  ATTACH, VACUUM INTO, extensions.",
+    arguments: &[
+        required("sql", Shape::Text, "One statement."),
+        PARAMS,
+        DRY_RUN,
+    ],
+    database: true,
+    effect: WRITES,
+    core: true,
+    run,
+};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// What [`Database::exec`](crate::engine::database::Database::exec) refuses, and `params` that cannot be bound.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let params = params(arguments)?;
+    let sql = arguments.required_text("sql");
+    context
+        .engine
+        .database(arguments.db())?
+        .exec_to(sql, &params, ending(arguments))
+}
+
+/// What the call wants done in the end.
+pub(super) fn ending(arguments: &Arguments) -> Ending {
+    if arguments.flag(DRY_RUN.name) {
+        Ending::DryRun
+    } else {
+        Ending::Keep
+    }
+}

@@ -1,0 +1,6 @@
+//! Read and write: any SQL.
+
+pub mod batch;
+pub mod exec;
+pub mod query;
+pub mod run;

@@ -1,0 +1,55 @@
+//! `query`: one statement that only reads.
+
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group};
+use crate::command::spec::arguments::{Arguments, LIMIT, PARAMS, Shape, required};
+use crate::engine::statement::params::Params;
+
+/// `query` in the command table.
+pub const COMMAND: Command = Command {
+    name: "query",
+    title: "Query",
+    group: Group::Sql,
+    summary: "Run one statement that reads",
+    description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA \
+                  that asks) and get its rows. Whatever would write is refused: use exec. Give \
+                  values through params, not inside the SQL. Without limit 200 rows come, never \
+                  more than 10000, and what is left is said. Text output cuts long cells and \
+                  blobs; output json has them whole.",
+    arguments: &[
+        required("sql", Shape::Text, "One statement."),
+        PARAMS,
+        LIMIT,
+    ],
+    database: true,
+    effect: Effect::Reads,
+    core: true,
+    run,
+};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// What [`Database::query`](crate::engine::database::Database::query) refuses, and `params` that cannot be bound.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let params = params(arguments)?;
+    // The table lets nothing through that does not fit.
+    let limit = arguments
+        .integer("limit")
+        .map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+    let sql = arguments.required_text("sql");
+    context
+        .engine
+        .database(arguments.db())?
+        .query(sql, &params, limit)
+}
+
+/// The values that the call gives for its statement's parameters.
+pub(super) fn params(arguments: &Arguments) -> Result<Params, Failure> {
+    arguments
+        .json("params")
+        .map_or(Ok(Params::None), Params::from_json)
+}

@@ -1,0 +1,115 @@
+//! `run`: lines of a shell.
+
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::command::Context;
+use crate::command::registry::{Command, Group, WRITES};
+use crate::command::spec::arguments::{Arguments, Shape, required};
+use crate::engine::statement::errors::stopped;
+use crate::host::Verdict;
+use crate::shell::console::{Console, Page, Streams};
+use crate::shell::{Next, Shell};
+use crate::storage::streams::STREAM;
+
+/// `run` in the command table.
+pub const COMMAND: Command = Command {
+    name: "run",
+    title: "Run shell lines",
+    group: Group::Sql,
+    summary: "Run lines of the shell: SQL and dot commands",
+    description: "Run lines as the sqlite3 shell does: SQL statements, BEGIN and COMMIT too, and \
+                  dot commands (.mode json, .schema, .expert, .help). What these set ends with the \
+                  call; temporary tables and PRAGMAs stay. An error does not stop the next line; \
+                  what is left open is rolled back.",
+    arguments: &[required("input", Shape::Text, "The lines.")],
+    database: true,
+    effect: WRITES,
+    core: false,
+    run,
+};
+
+/// Runs the command. A person who did not ask for JSON reads along; anyone else gets one text.
+///
+/// # Errors
+///
+/// A database that cannot be named. What a line does wrong is told in the text.
+pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    context.engine.database(arguments.db())?;
+    let mut shell = Shell::new(false, arguments.db());
+    let input = arguments.required_text("input");
+    // A person can send the lines to standard input.
+    let input = match input {
+        STREAM if context.reader.is_person() => ".read -",
+        input => input,
+    };
+    if context.reader.is_person() && !arguments.wants_json() {
+        let mut streams = Streams::new(context.host);
+        lines(&mut shell, input, context, &mut streams)?;
+        return Ok(Output {
+            printed: true,
+            failed: shell.errors() > 0,
+            ..Output::default()
+        });
+    }
+    // Room for what stands below it, and for characters that are shown as escapes.
+    let chars = context.settings.limits.text_chars as usize;
+    let mut page = Page::new((chars / 4 * 3).saturating_sub(200));
+    lines(&mut shell, input, context, &mut page)?;
+    let (text, cut) = page.finish();
+    let mut output = Output {
+        text: Some(text),
+        failed: shell.errors() > 0,
+        ..Output::default()
+    };
+    if cut {
+        output.notes.push(format!(
+            "… more is not shown (text budget of {chars} characters, --text): ask for fewer rows with LIMIT, or fewer columns."
+        ));
+    }
+    if shell.errors() > 0 {
+        let errors = shell.errors();
+        let what = if errors == 1 { "error" } else { "errors" };
+        let rest = if context.engine.pulse().verdict() != Verdict::Proceed {
+            "what follows was not run"
+        } else if shell.bails() {
+            "by .bail on, what follows was not run"
+        } else {
+            "the other lines were run"
+        };
+        output.notes.push(format!("{errors} {what}; {rest}."));
+    }
+    output.extra.insert("errors".into(), shell.errors().into());
+    Ok(output)
+}
+
+/// # Errors
+///
+/// If the client took the call back: nobody waits for the rest.
+fn lines(
+    shell: &mut Shell,
+    input: &str,
+    context: &mut Context,
+    console: &mut dyn Console,
+) -> Result<(), Failure> {
+    let mut quit = false;
+    for line in input.lines() {
+        let next = shell.feed(line, context, console);
+        // A call that is to stop is not asked line by line.
+        quit =
+            matches!(next, Next::Quit(_)) || context.engine.pulse().verdict() != Verdict::Proceed;
+        if quit {
+            break;
+        }
+    }
+    if !quit {
+        shell.finish(context, console);
+    }
+    if shell.close(context) {
+        let _ = console.complain("A transaction was still open at the end; it was rolled back.");
+    }
+    let _ = console.flush();
+    match stopped(&context.engine.pulse().verdict()) {
+        Some(failure) if failure.cancelled => Err(failure),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,292 @@
+//! `history` and `undo`: what the session has written, and taking the last of it back.
+
+use serde_json::json;
+
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+use crate::answer::value::Value;
+use crate::command::Context;
+use crate::command::registry::{Command, Effect, Group, WRITES};
+use crate::command::spec::arguments::{Arguments, LIMIT};
+use crate::engine::schema::catalogue::rows;
+
+/// `history` in the command table.
+pub const HISTORY: Command = Command {
+    name: "history",
+    title: "History",
+    group: Group::Undo,
+    summary: "List what this session has written",
+    description: "The writes of this session, the latest first: number, time, command, what each \
+                  changed by table, and whether it was undone.",
+    arguments: &[LIMIT],
+    database: true,
+    effect: Effect::Reads,
+    core: false,
+    run: history,
+};
+
+/// `undo` in the command table.
+pub const UNDO: Command = Command {
+    name: "undo",
+    title: "Undo",
+    group: Group::Undo,
+    summary: "Take the last write of this session back",
+    description: "Take the last write of this session back, rows and schema. Refused, with \
+                  everything left as it is, where later changes are in the way. Again: the write \
+                  before it.",
+    arguments: &[],
+    database: true,
+    effect: WRITES,
+    core: false,
+    run: undo,
+};
+
+/// Runs `history`.
+fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let limits = &context.settings.limits;
+    let most = arguments
+        .integer("limit")
+        .map_or(limits.rows, |limit| {
+            u32::try_from(limit).unwrap_or(u32::MAX)
+        })
+        .min(limits.max_rows);
+    let (entries, dropped) = context.engine.database(arguments.db())?.past(most)?;
+    let listed = entries
+        .into_iter()
+        .map(|entry| {
+            let state = match &entry.beyond {
+                Some(why) => format!("beyond undo: {why}"),
+                None => entry.state.name().to_owned(),
+            };
+            vec![
+                Value::Integer(entry.number),
+                Value::Text(entry.at),
+                Value::Text(entry.command),
+                Value::Text(entry.summary),
+                Value::Text(state),
+                Value::Text(entry.sql),
+            ]
+        })
+        .collect();
+    let columns = [
+        ("number", "INTEGER"),
+        ("time", "TEXT"),
+        ("command", "TEXT"),
+        ("changes", "TEXT"),
+        ("state", "TEXT"),
+        ("sql", "TEXT"),
+    ];
+    let mut output = Output {
+        rows: Some(rows(&columns, listed, most)),
+        ..Output::default()
+    };
+    output.extra.insert("dropped".into(), json!(dropped));
+    if dropped > 0 {
+        output.notes.push(format!(
+            "{dropped} older writes were dropped from the record, which was full."
+        ));
+    }
+    Ok(output)
+}
+
+/// Runs `undo`.
+fn undo(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    context.engine.database(arguments.db())?.undo()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::answer::failure::Status;
+    use crate::command::tests::{context, failure, json_of, text};
+    use crate::settings::Settings;
+
+    fn recording(sql: &str) -> Context {
+        let mut context = context(Settings {
+            record: Some(":memory:".into()),
+            ..Settings::default()
+        });
+        text(&mut context, "batch", json!({ "sql": sql }));
+        context
+    }
+
+    fn lines(context: &mut Context, input: &str) -> String {
+        text(context, "run", json!({ "input": input }))
+    }
+
+    fn take_back(context: &mut Context) -> String {
+        text(context, "undo", json!({}))
+    }
+
+    /// What each write changed, the first one first, without the first batch.
+    fn written(context: &mut Context) -> Vec<(String, String)> {
+        let object = json_of(context, "history", json!({}));
+        let word = |cell: &Value| cell.as_str().unwrap_or_default().to_owned();
+        let rows = object["rows"].as_array().unwrap();
+        let told = rows.iter().rev().skip(1);
+        told.map(|row| (word(&row[3]), word(&row[4]))).collect()
+    }
+
+    fn letters(context: &mut Context) -> String {
+        let sql = "SELECT coalesce(group_concat(a, ''), '') FROM t";
+        let object = json_of(context, "query", json!({ "sql": sql }));
+        object["rows"][0][0].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn each_statement_of_a_shell_is_a_write_of_its_own() {
+        let mut context = recording("CREATE TABLE t(a); CREATE TABLE other(b)");
+        text(
+            &mut context,
+            "exec",
+            json!({"sql": "INSERT INTO t VALUES('1')"}),
+        );
+        lines(
+            &mut context,
+            "INSERT INTO t VALUES('2');\nSELECT * FROM t;\nPRAGMA user_version = 3;\nDROP TABLE other; INSERT INTO t VALUES('3') RETURNING a;",
+        );
+        assert_eq!(letters(&mut context), "123");
+        let done = "done".to_owned();
+        assert_eq!(
+            written(&mut context),
+            [
+                ("t: 1 row inserted".to_owned(), done.clone()),
+                ("t: 1 row inserted".to_owned(), done.clone()),
+                ("table other dropped".to_owned(), done.clone()),
+                ("t: 1 row inserted".to_owned(), done),
+            ]
+        );
+        for left in ["12", "12", "1", ""] {
+            take_back(&mut context);
+            assert_eq!(letters(&mut context), left);
+        }
+    }
+
+    #[test]
+    fn a_transaction_of_a_shell_is_one_write() {
+        for (input, told, left) in [
+            ("BEGIN; INSERT INTO t VALUES('1'); DELETE FROM t; CREATE TABLE u(b); COMMIT;", "table u made", ""),
+            ("SAVEPOINT s; INSERT INTO t VALUES('1'); RELEASE s;", "t: 1 row inserted", "01"),
+            (
+                "BEGIN; INSERT INTO t VALUES('1'); SAVEPOINT s; INSERT INTO t VALUES('2'); SAVEPOINT r; DROP TABLE t;
+                 ROLLBACK TO S; INSERT INTO t VALUES('3'); RELEASE s; END;",
+                "t: 2 rows inserted",
+                "013",
+            ),
+            ("BEGIN; INSERT INTO t VALUES('1');\nINSERT INTO t VALUES('0');\nCOMMIT;", "t: 1 row inserted", "01"),
+            ("INSERT OR FAIL INTO t VALUES('1'), ('0'), ('2');", "t: 1 row inserted", "01"),
+        ] {
+            let mut context = recording("CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES('0')");
+            lines(&mut context, input);
+            assert_eq!(letters(&mut context), left, "{input}");
+            let all = written(&mut context);
+            assert_eq!(all.len(), 1, "{input}: {all:?}");
+            assert!(all[0].0.contains(told), "{input}: {all:?}");
+            take_back(&mut context);
+            assert_eq!(letters(&mut context), "0", "{input}");
+        }
+    }
+
+    #[test]
+    fn what_a_shell_rolls_back_is_no_write() {
+        for input in [
+            "BEGIN; INSERT INTO t VALUES('1'); ROLLBACK;",
+            "BEGIN; INSERT INTO t VALUES('1');",
+            "SAVEPOINT s; INSERT INTO t VALUES('1'); ROLLBACK TO s; RELEASE s;",
+            "BEGIN; INSERT INTO t VALUES('1'); INSERT OR ROLLBACK INTO t VALUES('0');",
+            "INSERT INTO t VALUES('1'), ('0');",
+            "EXPLAIN INSERT INTO t VALUES('1');",
+            "CREATE TEMP TABLE x(a); INSERT INTO x VALUES(1); DROP TABLE x;",
+        ] {
+            let mut context = recording("CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES('0')");
+            lines(&mut context, input);
+            assert_eq!(letters(&mut context), "0", "{input}");
+            assert_eq!(written(&mut context), [], "{input}");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_fails_leaves_the_transaction_to_be_put_right() {
+        let mut context = recording(
+            "CREATE TABLE t(a PRIMARY KEY); CREATE TABLE c(a REFERENCES t DEFERRABLE INITIALLY DEFERRED)",
+        );
+        let told = lines(
+            &mut context,
+            "BEGIN;\nINSERT INTO c VALUES('1');\nCOMMIT;\nINSERT INTO t VALUES('1');\nCOMMIT;\nINSERT INTO c VALUES('2');",
+        );
+        assert_eq!(told.matches("FOREIGN KEY").count(), 2, "{told}");
+        assert_eq!(
+            written(&mut context),
+            [(
+                "c: 1 row inserted; t: 1 row inserted".to_owned(),
+                "done".to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn what_is_beyond_undo_runs_in_a_shell_when_it_is_given_once_more() {
+        let mut context = recording("CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING fts5(x)");
+        // Twice in one call is not once more.
+        let told = lines(&mut context, "DROP TABLE f;");
+        assert!(
+            told.contains("Run this statement or transaction alone once more"),
+            "{told}"
+        );
+        let mut context = recording("CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING fts5(x)");
+        for (input, kept) in [
+            ("DROP TABLE f;\nDROP TABLE f;", 0),
+            ("DROP TABLE f;", 1),
+            ("CREATE VIRTUAL TABLE f USING fts5(x);", 2),
+            ("BEGIN; INSERT INTO t VALUES('1'); DROP TABLE f; COMMIT;", 2),
+            ("BEGIN; INSERT INTO t VALUES('1'); DROP TABLE f; COMMIT;", 3),
+        ] {
+            let told = lines(&mut context, input);
+            let all = written(&mut context);
+            assert_eq!(all.len(), kept, "{input}: {told}");
+        }
+        assert_eq!(letters(&mut context), "1");
+        let (status, sentence) = failure(&mut context, "undo", json!({}));
+        assert_eq!(status, Status::InvalidState);
+        assert!(
+            sentence.contains("the virtual table f was dropped"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn virtual_tables_are_filled_and_emptied_in_a_shell() {
+        let mut context = recording("CREATE TABLE t(a); INSERT INTO t VALUES('0')");
+        for input in [
+            "CREATE VIRTUAL TABLE r USING rtree(id, x0, x1);\nINSERT INTO r VALUES(1, 0, 1);\nDELETE FROM t;",
+            "BEGIN;\nCREATE VIRTUAL TABLE f USING fts5(x);\nINSERT INTO f VALUES('a fox');\nDELETE FROM f;\nDELETE FROM t;\nCOMMIT;",
+        ] {
+            let told = lines(&mut context, input);
+            assert_eq!(told, "", "{input}");
+            for _ in written(&mut context)
+                .iter()
+                .filter(|(_, state)| state == "done")
+            {
+                take_back(&mut context);
+            }
+            assert_eq!(letters(&mut context), "0");
+        }
+        let schema = json_of(
+            &mut context,
+            "query",
+            json!({"sql": "SELECT name FROM sqlite_schema"}),
+        );
+        assert_eq!(schema["rows"], json!([["t"]]));
+    }
+
+    #[test]
+    fn statistics_that_are_gathered_are_a_write() {
+        let mut context = recording("CREATE TABLE t(a); INSERT INTO t VALUES('1')");
+        text(&mut context, "analyze", json!({}));
+        assert_eq!(written(&mut context).len(), 1);
+        take_back(&mut context);
+        assert_eq!(letters(&mut context), "1");
+    }
+}

@@ -1,0 +1,143 @@
+//! One connection: how it is opened, and what is fixed on it before any SQL of a client is seen.
+
+pub mod db_status;
+mod functions;
+pub mod vector;
+
+use std::sync::Arc;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+
+use super::guard::authorizer::{Gate, Mode};
+#[cfg(test)]
+use super::vfs;
+use crate::host::interrupt::{INSTRUCTIONS_PER_TICK, Pulse};
+use crate::settings::Limits;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// SQLITE_OPEN_READONLY.
+    Read,
+    /// SQLITE_OPEN_READWRITE. Never so that it is created.
+    Write,
+    /// SQLITE_OPEN_READWRITE and SQLITE_OPEN_CREATE, for a staged one.
+    Make,
+}
+
+/// Deeper expressions would not fit the sandbox's stack of 512 KiB.
+const EXPRESSION_DEPTH: i32 = 200;
+
+/// The same for the parser's own stack (100 entries was all there was before SQLite 3.53) and for
+/// triggers that set off triggers.
+const PARSER_DEPTH: i32 = 250;
+const TRIGGER_DEPTH: i32 = 100;
+
+/// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern. In bytes.
+pub const PATTERN_LENGTH: i32 = 5_000;
+
+/// Opens `name` and fixes everything on it. `None` is a private database in memory.
+///
+/// # Errors
+///
+/// Whatever SQLite says about the file; opening itself reads nothing of it.
+pub fn open(
+    name: Option<&str>,
+    access: Access,
+    limits: &Limits,
+    gate: &Arc<Gate>,
+    pulse: &Arc<Pulse>,
+) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Access::Make => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        };
+    let mut connection = match name {
+        #[cfg(test)]
+        Some(name) if access == Access::Make => {
+            Connection::open_with_flags_and_vfs(name, flags, vfs::local())?
+        }
+        Some(name) => Connection::open_with_flags(name, flags)?,
+        None => Connection::open_in_memory_with_flags(flags)?,
+    };
+    gate.enter(Mode::Trusted);
+    gate.guard(&mut connection)?;
+    set_limits(&connection, limits)?;
+    watch(&mut connection, limits, pulse)?;
+    set_configuration(&connection, access)?;
+    rusqlite::vtab::series::load_module(&connection)?;
+    functions::register(&connection)?;
+    vector::register(&connection)?;
+    Ok(connection)
+}
+
+/// SQLite's run-time limits, <https://www.sqlite.org/limits.html>.
+fn set_limits(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> {
+    let length = (limits.memory_bytes / 4).clamp(1 << 20, 1_000_000_000);
+    let sql = limits.request_bytes.clamp(1 << 10, 1_000_000_000);
+    let to_i32 = |bytes: u64| i32::try_from(bytes).unwrap_or(i32::MAX);
+    for (limit, value) in [
+        (Limit::SQLITE_LIMIT_LENGTH, to_i32(length)),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, to_i32(sql)),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH),
+        (Limit::SQLITE_LIMIT_PARSER_DEPTH, PARSER_DEPTH),
+        (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, TRIGGER_DEPTH),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LENGTH),
+        // The one that VACUUM attaches to itself.
+        (Limit::SQLITE_LIMIT_ATTACHED, 1),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, value)?;
+    }
+    Ok(())
+}
+
+/// What <https://www.sqlite.org/security.html> advises for untrusted SQL and untrusted files.
+fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Result<()> {
+    use DbConfig as C;
+    for (config, on) in [
+        (C::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (C::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (C::SQLITE_DBCONFIG_WRITABLE_SCHEMA, false),
+        (C::SQLITE_DBCONFIG_DQS_DML, false),
+        (C::SQLITE_DBCONFIG_DQS_DDL, false),
+        (C::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
+        // Off in the sqlite3 program, for compatibility's sake. A client that writes without
+        // knowing the schema by heart is better told than left to break references.
+        (C::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+        // A reader leaves the write-ahead log as it found it.
+        (C::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, access == Access::Read),
+    ] {
+        connection.set_db_config(config, on)?;
+    }
+    // Nothing here may read the file: the caller is not ready yet for what that can bring.
+    connection.execute_batch("PRAGMA cell_size_check=ON")
+}
+
+/// Makes a running statement hear the host, and a waiting one too.
+fn watch(connection: &mut Connection, limits: &Limits, pulse: &Arc<Pulse>) -> rusqlite::Result<()> {
+    let ticking = Arc::clone(pulse);
+    connection.progress_handler(INSTRUCTIONS_PER_TICK, Some(move || ticking.tick()))?;
+    let waiting = Arc::clone(pulse);
+    let budget_ms = limits.busy_ms;
+    let mut waited_ms = 0;
+    connection.busy_handler(Some(move |attempts: i32| {
+        if attempts == 0 {
+            waited_ms = 0;
+        }
+        waiting.wait(&mut waited_ms, budget_ms)
+    }))
+}
+
+/// Sets SQLite's hard heap limit to three quarters of the sandbox's memory, so
+/// that SQLite says "out of memory" before the sandbox is cut off.
+///
+/// It holds for the whole process. SQLite lowers it on this request and never raises it.
+pub fn limit_heap(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> {
+    let bytes = limits.memory_bytes / 4 * 3;
+    connection.execute_batch(&format!("PRAGMA hard_heap_limit={bytes}"))
+}

@@ -1,0 +1,161 @@
+//! A database that is being made: it has no name until it is whole.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+use crate::answer::failure::Failure;
+use crate::engine::connection;
+use crate::engine::connection::Access;
+use crate::engine::guard::authorizer::{Gate, Mode};
+use crate::engine::statement;
+use crate::engine::statement::Unprepared;
+use crate::engine::statement::errors;
+use crate::engine::statement::errors::Circumstances;
+use crate::engine::vfs::staged;
+use crate::host::interrupt::Pulse;
+use crate::settings::Settings;
+use crate::storage::streams::{Files, Verb};
+
+/// A new database under no name. Dropped unpublished, it is gone.
+#[derive(Debug)]
+pub struct Draft {
+    settings: Arc<Settings>,
+    pulse: Arc<Pulse>,
+    gate: Arc<Gate>,
+    files: Files,
+    connection: Connection,
+    name: String,
+    replace: bool,
+}
+
+impl Draft {
+    /// An empty one. What has the name already is replaced only if `replace` says so.
+    pub(in crate::engine) fn new(
+        name: &str,
+        replace: bool,
+        settings: &Arc<Settings>,
+        pulse: &Arc<Pulse>,
+        files: Files,
+    ) -> Result<Self, Failure> {
+        // The host tells a file better than SQLite passes on why it cannot be made.
+        drop(files.write(name, replace)?);
+        let gate = Gate::new();
+        let opened = connection::open(
+            Some(&staged::path(name)),
+            Access::Make,
+            &settings.limits,
+            &gate,
+            pulse,
+        )
+        .and_then(|connection| {
+            // Nobody sees it before it is whole, so there is nothing to undo, which the
+            // defensive mode would insist on, and it is brought to the disk once, when
+            // it gets its name.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
+            connection.execute_batch(
+                "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; \
+                 PRAGMA foreign_keys=OFF",
+            )?;
+            Ok(connection)
+        });
+        let about = Circumstances {
+            settings,
+            title: name,
+            sql: "",
+            writes: true,
+            waited: pulse.has_waited(),
+            start: 0,
+            verdict: &pulse.verdict(),
+            denial: None,
+        };
+        let connection = opened.map_err(|error| errors::from_sqlite(&error, &about))?;
+        Ok(Self {
+            settings: Arc::clone(settings),
+            pulse: Arc::clone(pulse),
+            gate,
+            files,
+            connection,
+            name: name.to_owned(),
+            replace,
+        })
+    }
+
+    /// The connection, for statements of our own.
+    pub fn connection(&self) -> &Connection {
+        self.gate.enter(Mode::Trusted);
+        &self.connection
+    }
+
+    /// The failure for an error of SQLite's.
+    pub fn failure(&self, error: &rusqlite::Error) -> Failure {
+        let denial = self.gate.denial();
+        let about = Circumstances {
+            settings: &self.settings,
+            title: &self.name,
+            sql: "",
+            writes: true,
+            waited: self.pulse.has_waited(),
+            start: 0,
+            verdict: &self.pulse.verdict(),
+            denial: denial.as_ref(),
+        };
+        errors::from_sqlite(error, &about)
+    }
+
+    /// Runs statements of our own.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn run(&self, sql: &str) -> Result<(), Failure> {
+        self.connection()
+            .execute_batch(sql)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Runs one statement of a schema that comes from elsewhere, under the rules for a client's.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite or a rule refuses.
+    pub fn schema(&self, sql: &str) -> Result<(), Failure> {
+        self.gate.enter(Mode::Write);
+        let statement = statement::one(&self.connection, sql, &self.gate, true);
+        let mut statement = statement.map_err(|unprepared| match unprepared {
+            Unprepared::Empty => errors::empty(),
+            Unprepared::Nul => errors::nul(),
+            Unprepared::Second => errors::second(),
+            Unprepared::Sqlite(error) => self.failure(&error),
+        })?;
+        self.gate.run(Mode::Write);
+        statement
+            .raw_execute()
+            .map(drop)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Lets `fill` write the whole of it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever SQLite refuses.
+    pub fn fill<T>(
+        &mut self,
+        fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        self.gate.enter(Mode::Trusted);
+        fill(&mut self.connection).map_err(|error| self.failure(&error))
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Files::write`]; it is gone then.
+    pub fn publish(self) -> Result<(), Failure> {
+        staged::publish(&self.connection, self.replace)
+            .map_err(|code| self.files.refusal(&self.name, Verb::Write, code))
+    }
+}

@@ -1,0 +1,193 @@
+//! One statement: prepared, and stepped through under the budgets.
+
+pub mod errors;
+pub mod params;
+pub mod plan;
+
+use rusqlite::{Batch, Connection, Statement};
+
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::types::ValueRef;
+
+use super::guard::authorizer::Gate;
+use crate::answer::output::{Column, Rows};
+use crate::answer::value::Value;
+use crate::host::Verdict;
+use crate::host::interrupt::Pulse;
+
+/// Why no statement was prepared.
+#[derive(Debug)]
+pub enum Unprepared {
+    /// There is nothing but white space and comments.
+    Empty,
+    /// A NUL byte, at which SQLite would stop reading.
+    Nul,
+    /// A second statement follows.
+    Second,
+    /// SQLite's own refusal.
+    Sqlite(rusqlite::Error),
+}
+
+/// Prepares the one statement of `sql`. Nothing but comments and semicolons may
+/// follow it, by the tail that SQLite itself reports.
+pub fn one<'c>(
+    connection: &'c Connection,
+    sql: &str,
+    gate: &Gate,
+    only: bool,
+) -> Result<Statement<'c>, Unprepared> {
+    if only && sql.contains('\0') {
+        return Err(Unprepared::Nul);
+    }
+    let mut batch = Batch::new(connection, sql);
+    let statement = batch
+        .next()
+        .map_err(Unprepared::Sqlite)?
+        .ok_or(Unprepared::Empty)?;
+    if only {
+        // Some pragmas take effect while they are prepared; the gate keeps the tail from it.
+        gate.shut();
+        match batch.next() {
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return Err(Unprepared::Second),
+        }
+    }
+    Ok(statement)
+}
+
+/// How much of a result is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Rows to keep.
+    pub rows: u32,
+    /// Rows to count to, at most, in all.
+    pub count: u32,
+    /// Bytes to keep, as they lie in memory.
+    pub bytes: u64,
+}
+
+/// What stepping came to.
+#[derive(Debug)]
+pub struct Harvest {
+    /// The rows; `None` for a statement that has no columns.
+    pub rows: Option<Rows>,
+    /// A remark about what was left out.
+    pub note: Option<String>,
+}
+
+/// Steps through a statement whose values are bound. A statement that writes is
+/// always stepped to its end, or it would not be committed.
+pub fn harvest(
+    statement: &mut Statement<'_>,
+    pulse: &Pulse,
+    extent: Extent,
+) -> rusqlite::Result<Harvest> {
+    let writes = !statement.readonly();
+    let mut columns = columns(statement);
+    if columns.is_empty() {
+        let mut rows = statement.raw_query();
+        while rows.next()?.is_some() {}
+        return Ok(Harvest {
+            rows: None,
+            note: None,
+        });
+    }
+    let before = pulse.work();
+    let mut kept: Vec<Vec<Value>> = Vec::new();
+    let mut bytes = 0_u64;
+    let mut seen = 0_u64;
+    let mut note = None;
+    let mut more = false;
+    let mut ended = false;
+    let mut rows = statement.raw_query();
+    loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => {
+                ended = true;
+                break;
+            }
+            // Only the counting was cut short, by its own ceiling.
+            Err(_) if pulse.unlimit() && pulse.verdict() == Verdict::Proceed => break,
+            Err(error) => return Err(error),
+        };
+        if seen == 0 {
+            // Another process may have changed the schema since the statement was prepared.
+            columns = self::columns(row.as_ref());
+        }
+        seen += 1;
+        if !more {
+            let mut size = 0;
+            for index in 0..columns.len() {
+                size += weight(row.get_ref(index)?);
+            }
+            let fits = bytes + size <= extent.bytes;
+            if fits && kept.len() < extent.rows as usize {
+                bytes += size;
+                let mut values = Vec::with_capacity(columns.len());
+                for index in 0..columns.len() {
+                    values.push(Value::from_sqlite(row.get_ref(index)?));
+                }
+                kept.push(values);
+                continue;
+            }
+            more = true;
+            if !fits {
+                note = Some(heavy(kept.len(), size, extent.bytes));
+            }
+            if !writes {
+                pulse.limit(before);
+            }
+        }
+        if !writes && seen > u64::from(extent.count) {
+            break;
+        }
+    }
+    drop(rows);
+    pulse.unlimit();
+    let rows = Rows {
+        columns,
+        rows: kept,
+        total: ended.then_some(seen),
+        more,
+        limit: extent.rows,
+    };
+    Ok(Harvest {
+        rows: Some(rows),
+        note,
+    })
+}
+
+/// The columns of a result as SQLite reports them now.
+fn columns(statement: &Statement<'_>) -> Vec<Column> {
+    statement
+        .columns()
+        .map(|column| Column {
+            name: column.name().to_owned(),
+            declared: column.decl_type().unwrap_or_default().to_uppercase(),
+        })
+        .collect()
+}
+
+/// What a value takes in memory, roughly, in bytes.
+fn weight(value: ValueRef<'_>) -> u64 {
+    let held = match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 0,
+    };
+    held as u64 + size_of::<Value>() as u64
+}
+
+fn heavy(kept: usize, size: u64, budget: u64) -> String {
+    if kept == 0 {
+        format!(
+            "The first row holds {size} bytes, and no more than {budget} are kept for a reply (--reply); \
+             select fewer columns, or parts of the long values with substr()."
+        )
+    } else {
+        format!(
+            "Only {kept} rows were kept, {budget} bytes being the most for a reply (--reply); select fewer columns, \
+             or go on with LIMIT and OFFSET."
+        )
+    }
+}

@@ -1,0 +1,190 @@
+//! The files of the sandbox, as `wit/storage.wit` describes them.
+//!
+//! [`Storage`] is what the VFS (`engine/vfs.rs`) works on: the host's imports
+//! in the component, memory in unit tests and for fuzzing.
+
+#[cfg(test)]
+pub mod local;
+#[cfg(any(test, fuzzing))]
+pub mod memory;
+pub mod streams;
+#[cfg(target_family = "wasm")]
+pub mod wit;
+
+/// Why an operation failed; see `wit/storage.wit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// A lock is in the way.
+    Busy,
+    /// The disk, or the owner's disk budget, is full.
+    Full,
+    /// There is no such file, and it was not to be created.
+    NotFound,
+    /// The name is not one the owner granted.
+    Denied,
+    /// The file or the grant does not allow writing.
+    ReadOnly,
+    /// The wal-index is not there and may not be made.
+    CannotInit,
+    /// This storage has no shared memory.
+    NoSharedMemory,
+    /// The arguments make no sense.
+    Invalid,
+    /// The operating system reported a failure.
+    Io,
+    /// A file of that name is there, and was not to be replaced.
+    Exists,
+}
+
+/// What SQLite wants a file for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A database.
+    MainDatabase,
+    /// Its rollback journal.
+    MainJournal,
+    /// Its write-ahead log.
+    Wal,
+    /// The journal that ties the commits of several files together.
+    SuperJournal,
+    /// Anything that no one else is to see.
+    Temporary,
+    /// A file that is there, to be read as it is.
+    Plain,
+    /// A new file without a name until [`File::publish`].
+    Staged,
+}
+
+/// How to open a file. Without `read_write` it is opened for reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// For writing as well as for reading.
+    pub read_write: bool,
+    /// Make it if it is not there.
+    pub create: bool,
+    /// Fail if it is there.
+    pub exclusive: bool,
+    /// Nobody wants it after this handle.
+    pub delete_on_close: bool,
+}
+
+/// The five lock levels, <https://www.sqlite.org/lockingv3.html>.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockLevel {
+    /// Nothing.
+    None,
+    /// Reading.
+    Shared,
+    /// Intending to write.
+    Reserved,
+    /// Waiting for readers to leave.
+    Pending,
+    /// Writing.
+    Exclusive,
+}
+
+/// How hard to push written bytes towards the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMode {
+    /// To the drive.
+    Normal,
+    /// To the drive, and through its own cache.
+    Full,
+    /// To the drive, but no more of the file's description than is needed to read it back.
+    DataOnly,
+}
+
+/// What to do with the slots of the wal-index lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShmAction {
+    /// Take a slot together with others.
+    LockShared,
+    /// Take slots alone.
+    LockExclusive,
+    /// Release a shared slot.
+    UnlockShared,
+    /// Release exclusive slots.
+    UnlockExclusive,
+}
+
+/// What the device below a file guarantees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The unit of a write that a power cut may tear, in bytes.
+    pub sector_size: u32,
+    /// SQLite's `SQLITE_IOCAP_*` bits.
+    pub characteristics: u32,
+    /// Whether [`File::shm_map`] can work.
+    pub shared_memory: bool,
+}
+
+/// What every operation answers.
+pub type Result<T> = std::result::Result<T, ErrorCode>;
+
+/// Files by name.
+pub trait Storage: Sync {
+    /// Opens a file. An empty name is a private temporary file.
+    fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>>;
+    /// Removes a file; `durable` returns when its directory entry is gone for good.
+    fn delete(&self, name: &str, durable: bool) -> Result<()>;
+    /// Whether a file is there, and may be written if `writable` asks for that.
+    fn exists(&self, name: &str, writable: bool) -> Result<bool>;
+}
+
+/// A storage that grants nothing.
+#[derive(Debug)]
+pub struct Nowhere;
+
+/// The one there is.
+pub static NOWHERE: Nowhere = Nowhere;
+
+impl Storage for Nowhere {
+    fn open(&self, _name: &str, _role: Role, _options: OpenOptions) -> Result<Box<dyn File>> {
+        Err(ErrorCode::Denied)
+    }
+    fn delete(&self, _name: &str, _durable: bool) -> Result<()> {
+        Err(ErrorCode::Denied)
+    }
+    fn exists(&self, _name: &str, _writable: bool) -> Result<bool> {
+        Err(ErrorCode::Denied)
+    }
+}
+
+/// An open file. Dropping it closes it and lets go of its locks.
+pub trait File {
+    /// Reads from `offset` into `buffer` and answers how many bytes there were;
+    /// fewer than asked for only at the end of the file.
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
+    /// Writes all of `data` at `offset`, growing the file as needed.
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()>;
+    /// Cuts the file, or extends it with zeros, to `size` bytes.
+    fn truncate(&mut self, size: u64) -> Result<()>;
+    /// Returns when what was written has reached the disk.
+    fn sync(&mut self, mode: SyncMode) -> Result<()>;
+    /// The size in bytes.
+    fn size(&mut self) -> Result<u64>;
+    /// Raises the lock to `level`.
+    fn lock(&mut self, level: LockLevel) -> Result<()>;
+    /// Lowers the lock to `level`, shared or none.
+    fn unlock(&mut self, level: LockLevel) -> Result<()>;
+    /// Whether any connection holds reserved or more.
+    fn check_reserved(&mut self) -> Result<bool>;
+    /// What the device guarantees.
+    fn device(&mut self) -> Device;
+    /// Whether the file can only be read, whatever was asked.
+    fn is_read_only(&self) -> bool;
+    /// Gives a staged file its name and ends writing; [`ErrorCode::Exists`] if
+    /// something has the name and is not to be replaced.
+    fn publish(&mut self, replace: bool) -> Result<()>;
+
+    /// Maps one region of the wal-index over `window`, which its owner keeps in
+    /// place until [`File::shm_unmap`]; answers whether the region exists.
+    /// [`ErrorCode::ReadOnly`]: it does, but what is stored in `window` reaches no one.
+    fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> Result<bool>;
+    /// Takes or releases `count` lock slots of the wal-index from `slot` on.
+    fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()>;
+    /// A full memory barrier between this and other processes.
+    fn shm_barrier(&mut self);
+    /// Lets go of the wal-index; its windows become ordinary, zeroed memory.
+    fn shm_unmap(&mut self, delete: bool) -> Result<()>;
+}
