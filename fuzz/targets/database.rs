@@ -6,12 +6,12 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value, json};
 use sqlarium_fuzz::{HOST, files, settings, split};
-use sqlarium_guest::command::spec::audience::Reader;
-use sqlarium_guest::command::select::SELECT;
 use sqlarium_guest::answer::failure::Status;
-use sqlarium_guest::command::registry::{Command, Effect, TABLE, find};
-use sqlarium_guest::command::{Context, invoke};
-use sqlarium_guest::engine::Engine;
+use sqlarium_guest::command::invoke::invoke;
+use sqlarium_guest::command::spec::audience::Audience;
+use sqlarium_guest::command::spec::command::{Command, Effect};
+use sqlarium_guest::command::spec::context::Context;
+use sqlarium_guest::registry::REGISTRY;
 
 /// Statements that read.
 const READS: [&str; 7] = [
@@ -43,21 +43,14 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let files = files();
     let there = [("shop.db", database)].into_iter().chain(beside);
     files.replace(there);
-    let settings = settings();
-    let mut context = Context {
-        engine: Engine::new(&settings, &HOST),
-        settings,
-        host: &HOST,
-        outlet: None,
-        reader: Reader::Person,
-    };
+    let mut context = Context::new(settings(), &HOST, &REGISTRY, Audience::Person);
     // Some of what can be asked, decided by the input; all of it would take a second.
     let tables = ["t", "words", "boxes", "totals", "none"];
     let chosen = input.iter().fold(0, |sum, byte| sum + usize::from(*byte));
     let table = tables[chosen % tables.len()];
     let output = ["text", "json"][chosen / tables.len() % 2];
     let part = chosen / tables.len() / 2;
-    for (index, command) in TABLE.iter().chain(&SELECT).enumerate() {
+    for (index, command) in REGISTRY.commands.iter().chain(REGISTRY.select).enumerate() {
         if index % 3 == part % 3 && command.effect == Effect::Reads && command.database {
             let mut given = Map::new();
             for argument in command.arguments {
@@ -105,7 +98,7 @@ fn value(name: &str, table: &str, required: bool) -> Option<Value> {
 }
 
 fn call(context: &mut Context, name: &str, given: Value) {
-    let command = find(name).expect(name);
+    let command = REGISTRY.find(name).expect(name);
     run(context, command, given.as_object().expect("an object"));
 }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use sqlarium_fuzz::{HOST, files, is_message, settings};
+use sqlarium_guest::registry::REGISTRY;
 use sqlarium_guest::protocol::Session;
 
 /// What is served.
@@ -32,11 +33,11 @@ fuzz_target!(|input: &[u8]| {
         settings.tools = "select".into();
     }
     let limit = settings.limits.reply_bytes;
-    let mut session = Session::new(settings.clone(), "", &HOST);
+    let mut session = Session::new(settings.clone(), "", &HOST, &REGISTRY);
     for line in input.split(|byte| *byte == b'\n') {
         HOST.begin();
         // Another instance hears it, as if this one were at work.
-        let mut other = Session::new(settings.clone(), "", &HOST);
+        let mut other = Session::new(settings.clone(), "", &HOST, &REGISTRY);
         other.overhear(line);
         let replies = [
             session.handle(line),

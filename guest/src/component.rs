@@ -6,14 +6,17 @@ use self::bindings::exports::sqlarium::sandbox::{
     command as command_export, demo as demo_export, server, shell as shell_export,
 };
 use self::bindings::sqlarium::sandbox::{console, mailbox, types};
-use crate::command;
-use crate::command::Context;
-use crate::command::spec::arguments::{Arguments, Shape};
-use crate::command::spec::audience::Reader;
+use crate::command::invoke::invoke;
+use crate::command::spec::argument::{Shape, accepted};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::audience::Audience;
+use crate::command::spec::command::Command;
+use crate::command::spec::context::Context;
+use crate::command::startup;
 use crate::demo;
-use crate::engine::Engine;
 use crate::host::{Host, Stream, Verdict};
 use crate::protocol::{Overheard, Session};
+use crate::registry::REGISTRY;
 use crate::settings::notes::Notes;
 use crate::settings::{Limits, Settings};
 use crate::shell::console::Streams;
@@ -104,8 +107,8 @@ impl server::Guest for Component {
 
     fn check(settings: types::Settings) -> Result<Vec<String>, String> {
         let settings = settings.into();
-        command::check(&settings)?;
-        Ok(command::warnings(&settings, &MAILBOX))
+        startup::check(&REGISTRY, &settings)?;
+        Ok(startup::warnings(&settings, &MAILBOX))
     }
 }
 
@@ -114,7 +117,12 @@ struct Client(RefCell<Session>);
 
 impl server::GuestSession for Client {
     fn new(settings: types::Settings, kept: String) -> Self {
-        Self(RefCell::new(Session::new(settings.into(), &kept, &MAILBOX)))
+        Self(RefCell::new(Session::new(
+            settings.into(),
+            &kept,
+            &MAILBOX,
+            &REGISTRY,
+        )))
     }
 
     fn handle(&self, line: Vec<u8>) -> Option<String> {
@@ -137,10 +145,7 @@ impl server::GuestSession for Client {
 
 impl command_export::Guest for Component {
     fn catalog() -> Vec<command_export::Entry> {
-        command::catalog(&Settings::default())
-            .iter()
-            .map(entry)
-            .collect()
+        REGISTRY.commands.iter().map(entry).collect()
     }
 
     fn run(
@@ -154,7 +159,7 @@ impl command_export::Guest for Component {
             usage: true,
             json: false,
         };
-        let Some(command) = command::registry::find(&name) else {
+        let Some(command) = REGISTRY.find(&name) else {
             return Err(refuse(format!("There is no command {name}.")));
         };
         let Ok(arguments) = serde_json::from_str(&arguments) else {
@@ -165,16 +170,9 @@ impl command_export::Guest for Component {
         }
         // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
         let usage = Arguments::check(command, &arguments, &settings).is_err();
-        let engine = Engine::new(&settings, &MAILBOX);
-        let mut context = Context {
-            settings,
-            engine,
-            host: &MAILBOX,
-            outlet: None,
-            reader: Reader::Person,
-        };
+        let mut context = Context::new(settings, &MAILBOX, &REGISTRY, Audience::Person);
         context.engine.pulse().begin(None);
-        let answer = command::invoke(command, &arguments, &mut context);
+        let answer = invoke(command, &arguments, &mut context);
         context.engine.pulse().end();
         match answer.failure {
             None if !answer.failed => Ok(answer.text),
@@ -202,14 +200,7 @@ impl shell_export::Guest for Component {
 
 impl shell_export::GuestSession for Terminal {
     fn new(settings: types::Settings, interactive: bool, kept: String) -> Self {
-        let settings = Settings::from(settings);
-        let context = Context {
-            engine: Engine::new(&settings, &MAILBOX),
-            settings,
-            host: &MAILBOX,
-            outlet: None,
-            reader: Reader::Person,
-        };
+        let context = Context::new(settings.into(), &MAILBOX, &REGISTRY, Audience::Person);
         let shell = Shell::resume(interactive, &kept, &mut Streams::new(&MAILBOX));
         Self(RefCell::new((shell, context)))
     }
@@ -254,16 +245,14 @@ impl shell_export::GuestSession for Terminal {
     }
 }
 
-fn entry(entry: &command::Entry) -> command_export::Entry {
-    let command = entry.command;
+fn entry(command: &Command) -> command_export::Entry {
     command_export::Entry {
         name: command.name.into(),
         group: command.group.name().into(),
         summary: command.summary.into(),
         database: command.database,
-        arguments: entry
-            .arguments
-            .iter()
+        arguments: accepted(command, &Settings::default())
+            .into_iter()
             .map(|argument| {
                 let (shape, choices) = match argument.shape {
                     Shape::Text => (command_export::Shape::Text, &[][..]),

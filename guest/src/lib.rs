@@ -22,6 +22,7 @@ pub mod demo;
 pub mod engine;
 pub mod host;
 pub mod protocol;
+pub mod registry;
 pub mod render;
 pub mod settings;
 pub mod shell;

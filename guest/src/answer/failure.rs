@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::host::Verdict;
+
 /// The thirteen ways to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -100,6 +102,20 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+/// The failure for the host's verdict, unless it says to proceed.
+pub fn stopped(verdict: &Verdict) -> Option<Failure> {
+    match verdict {
+        Verdict::Proceed => None,
+        Verdict::Cancelled => {
+            let mut failure =
+                Failure::new(Status::Interrupted, "The call was cancelled by the client.");
+            failure.cancelled = true;
+            Some(failure)
+        }
+        Verdict::Stop(sentence) => Some(Failure::new(Status::Interrupted, sentence.clone())),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The three tools of `--tools select`, for a client that should only look.
 
-use super::Context;
-use super::registry::{Command, Effect, Group};
 use super::schema::{describe, tables};
-use super::spec::arguments::{Argument, Arguments, Shape};
+use super::spec::argument::{Argument, Shape};
+use super::spec::arguments::Arguments;
+use super::spec::command::{Command, Effect, Group};
+use super::spec::context::Context;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::statement::params::Params;

@@ -5,25 +5,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::registry::{Group, TABLE, find, tool_name};
-use super::spec::audience::Reader;
+use super::invoke::{Answer, invoke};
+use super::spec::argument::accepted;
+use super::spec::audience::Audience;
+use super::spec::command::Group;
+use super::spec::context::Context;
 use super::spec::toolset::Toolset;
-use super::{Answer, Context, catalog, check, invoke};
+use super::startup::check;
 use crate::answer::failure::Status;
-use crate::command::select::SELECT;
-use crate::engine::Engine;
 use crate::host::Alone;
+use crate::registry::REGISTRY;
 use crate::settings::{Limits, Settings};
 
 pub(super) fn context(settings: Settings) -> Context {
-    let engine = Engine::new(&settings, &Alone);
-    Context {
-        settings,
-        engine,
-        host: &Alone,
-        outlet: None,
-        reader: Reader::Client(Toolset::parse("all").unwrap()),
-    }
+    let tools = Toolset::parse(&REGISTRY, "all").unwrap();
+    Context::new(settings, &Alone, &REGISTRY, Audience::Client(tools))
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -35,8 +31,9 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Calls by name, those of `--tools select` too.
 pub(super) fn call(context: &mut Context, name: &str, arguments: Value) -> Answer {
-    let command = find(name)
-        .or_else(|| SELECT.iter().find(|command| command.name == name))
+    let command = REGISTRY
+        .find(name)
+        .or_else(|| REGISTRY.select.iter().find(|command| command.name == name))
         .unwrap_or_else(|| panic!("no command {name}"));
     invoke(command, &object(arguments), context)
 }
@@ -208,7 +205,7 @@ fn every_command_works_in_both_forms() {
 #[test]
 fn every_command_of_the_table_is_called_here_and_every_tool_is_a_command() {
     let called: HashSet<&str> = good_calls().iter().map(|(name, _, _)| *name).collect();
-    for command in TABLE.iter().chain(&SELECT) {
+    for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
         // Making and reading files has tests of its own, and so has undoing.
         let files = ["create", "import", "backup", "restore", "migrate"];
         assert!(
@@ -219,20 +216,18 @@ fn every_command_of_the_table_is_called_here_and_every_tool_is_a_command() {
             command.name
         );
     }
-    let settings = Settings::default();
-    let entries = catalog(&settings);
-    assert_eq!(entries.len(), TABLE.len());
-    let all = Toolset::parse("all").unwrap();
-    for entry in entries {
-        let tool = all.find(&tool_name(entry.command)).unwrap();
-        assert_eq!(tool.name, entry.command.name);
-        assert_eq!(entry.arguments.last().unwrap().name, "output");
+    let all = Toolset::parse(&REGISTRY, "all").unwrap();
+    for command in REGISTRY.commands {
+        let tool = all.find(&command.tool_name()).unwrap();
+        assert_eq!(tool.name, command.name);
+        let accepted = accepted(command, &Settings::default());
+        assert_eq!(accepted.last().unwrap().name, "output");
     }
 }
 
 #[test]
 fn every_command_refuses_what_it_does_not_know_and_says_what_it_takes() {
-    for command in TABLE.iter().chain(&SELECT) {
+    for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
         let (status, sentence) = failure(&mut shop(), command.name, json!({"nonsense": 1}));
         assert_eq!(status, Status::Syntax);
         let start = format!("{} takes no argument \"nonsense\"", command.name);
@@ -469,19 +464,18 @@ fn the_reference_has_every_command_and_every_argument() {
         "help",
         json!({"markdown": true}),
     );
-    for entry in catalog(&Settings {
+    let settings = Settings {
         root: true,
         ..Settings::default()
-    }) {
-        let start = page
-            .find(&format!("\n### {}\n", entry.command.name))
-            .unwrap();
+    };
+    for command in REGISTRY.commands {
+        let start = page.find(&format!("\n### {}\n", command.name)).unwrap();
         let section = page[start + 4..].split("\n#").next().unwrap();
-        for argument in entry.arguments {
+        for argument in accepted(command, &settings) {
             assert!(
                 section.contains(&format!("- `{}`", argument.name)),
                 "{}",
-                entry.command.name
+                command.name
             );
         }
     }
@@ -632,12 +626,15 @@ fn create_never_touches_what_is_there() {
 
 #[test]
 fn settings_that_cannot_be_served_are_refused_with_a_sentence() {
-    assert_eq!(check(&Settings::default()), Ok(()));
+    assert_eq!(check(&REGISTRY, &Settings::default()), Ok(()));
     let limits = |limits: Limits| {
-        check(&Settings {
-            limits,
-            ..Settings::default()
-        })
+        check(
+            &REGISTRY,
+            &Settings {
+                limits,
+                ..Settings::default()
+            },
+        )
         .unwrap_err()
     };
     assert!(
@@ -658,7 +655,11 @@ fn settings_that_cannot_be_served_are_refused_with_a_sentence() {
         tools: "qery".into(),
         ..Settings::default()
     };
-    assert!(check(&tools).unwrap_err().contains("did you mean query?"));
+    assert!(
+        check(&REGISTRY, &tools)
+            .unwrap_err()
+            .contains("did you mean query?")
+    );
 }
 
 #[test]

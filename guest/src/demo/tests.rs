@@ -93,7 +93,7 @@ fn the_shop_holds_together() {
 #[test]
 fn the_notes_are_on_columns_that_are_there() {
     let notes = crate::settings::notes::Notes::read(NOTES).expect("notes");
-    let astray = crate::command::astray(&shop(), &notes).expect("the schema");
+    let astray = crate::command::schema::annotate::astray(&shop(), &notes).expect("the schema");
     assert_eq!(astray, Vec::<String>::new());
 }
 

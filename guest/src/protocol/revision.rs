@@ -45,6 +45,16 @@ impl Revision {
         Self::November2025,
         Self::July2026,
     ];
+    /// Their names, oldest first.
+    pub const NAMES: [&str; 5] = {
+        let mut names = [""; 5];
+        let mut index = 0;
+        while index < names.len() {
+            names[index] = Self::ALL[index].name();
+            index += 1;
+        }
+        names
+    };
     /// The newest one that opens with a handshake: what `initialize` gets if it asks for
     /// anything else, and what a request without handshake is served by.
     pub const LEGACY: Self = Self::November2025;
@@ -52,7 +62,7 @@ impl Revision {
     pub const MODERN: Self = Self::July2026;
 
     /// Its name on the wire.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::November2024 => "2024-11-05",
             Self::March2025 => "2025-03-26",

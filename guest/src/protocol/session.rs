@@ -14,6 +14,7 @@ use super::overhear::is_taken_back;
 use super::reply::{Reply, Writer};
 use super::revision::{NoId, Revision};
 use super::tools::{self, Call, Toolbox};
+use crate::command::spec::command::Registry;
 use crate::host::{Host, Verdict};
 use crate::settings::Settings;
 
@@ -47,8 +48,13 @@ pub(super) type Frame<'a> = &'a dyn Fn(&Writer, Reply) -> String;
 impl Session {
     /// A session for the owner's choices. `kept` is what an earlier instance gave to
     /// [`Host::keep`], or empty. Opens no database.
-    pub fn new(settings: Settings, kept: &str, host: &'static dyn Host) -> Self {
-        let tools = tools::Served::new(settings.clone(), host);
+    pub fn new(
+        settings: Settings,
+        kept: &str,
+        host: &'static dyn Host,
+        registry: &'static Registry,
+    ) -> Self {
+        let tools = tools::Served::new(settings.clone(), host, registry);
         Self::with_tools(Box::new(tools), &settings, kept, host)
     }
 

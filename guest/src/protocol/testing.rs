@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::session::Session;
 use super::tools::{Notify, Toolbox};
 use crate::answer::failure::{Failure, Status};
-use crate::command::Answer;
+use crate::command::invoke::Answer;
+use crate::command::spec::command::Effect;
 use crate::host::{Host, Verdict};
 use crate::settings::Settings;
 
@@ -129,10 +130,11 @@ impl Toolbox for Toys {
         "Play.".into()
     }
 
-    fn command(&self, tool: &str) -> Option<&'static str> {
+    fn command(&self, tool: &str) -> Option<(&'static str, Effect)> {
         ["echo", "fail", "stop", "slow"]
             .into_iter()
             .find(|name| *name == tool)
+            .map(|name| (name, Effect::Reads))
     }
 
     fn nearest(&self, tool: &str) -> Option<String> {

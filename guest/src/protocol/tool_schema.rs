@@ -6,14 +6,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::command::registry::{Command, Effect, tool_name};
-use crate::command::spec::arguments::{Argument, Shape, accepted};
+use crate::command::spec::argument::{Argument, Shape, accepted};
+use crate::command::spec::command::{Command, Effect};
 use crate::settings::Settings;
 
 /// The tool as it stands in `tools/list`.
 pub fn declare(command: &Command, settings: &Settings) -> Value {
     json!({
-        "name": tool_name(command),
+        "name": command.tool_name(),
         "title": command.title,
         "description": command.description,
         "inputSchema": input(command, settings),
@@ -93,9 +93,8 @@ fn annotations(effect: Effect) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::registry::{TABLE, find};
-    use crate::command::select::SELECT;
     use crate::command::spec::toolset::Toolset;
+    use crate::registry::REGISTRY;
 
     fn size(tools: &str) -> usize {
         // With everything on that makes them longer.
@@ -103,7 +102,7 @@ mod tests {
             root: true,
             ..Settings::default()
         };
-        let tools: Vec<Value> = Toolset::parse(tools)
+        let tools: Vec<Value> = Toolset::parse(&REGISTRY, tools)
             .unwrap()
             .commands()
             .map(|command| declare(command, &settings))
@@ -122,8 +121,8 @@ mod tests {
 
     #[test]
     fn names_and_descriptions_keep_within_what_clients_take() {
-        for command in TABLE.iter().chain(&SELECT) {
-            let name = tool_name(command);
+        for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
+            let name = command.tool_name();
             assert!(name.len() < 30, "{name}");
             assert!(
                 name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
@@ -145,7 +144,7 @@ mod tests {
             root: true,
             ..Settings::default()
         };
-        for command in TABLE.iter().chain(&SELECT) {
+        for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
             let tool = declare(command, &settings);
             let schema = &tool["inputSchema"];
             assert_eq!(schema["type"], "object");
@@ -173,21 +172,21 @@ mod tests {
     #[test]
     fn annotations_follow_the_effect() {
         let settings = Settings::default();
-        let query = declare(find("query").unwrap(), &settings);
+        let query = declare(REGISTRY.find("query").unwrap(), &settings);
         assert_eq!(
             query["annotations"],
             json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
         );
-        let exec = declare(find("exec").unwrap(), &settings);
+        let exec = declare(REGISTRY.find("exec").unwrap(), &settings);
         assert_eq!(exec["annotations"]["readOnlyHint"], false);
         assert_eq!(exec["annotations"]["destructiveHint"], true);
-        let create = declare(find("create").unwrap(), &settings);
+        let create = declare(REGISTRY.find("create").unwrap(), &settings);
         assert_eq!(create["annotations"]["destructiveHint"], false);
     }
 
     #[test]
     fn a_tool_without_arguments_of_its_own_still_has_properties() {
-        let tool = declare(find("databases").unwrap(), &Settings::default());
+        let tool = declare(REGISTRY.find("databases").unwrap(), &Settings::default());
         assert_eq!(
             tool["inputSchema"],
             json!({

@@ -10,11 +10,11 @@ use super::reply::Writer;
 use super::revision::Revision;
 use super::tool_schema::declare;
 use crate::answer::failure::{Failure, Status};
-use crate::command::registry::{Command, Effect, find};
-use crate::command::spec::audience::Reader;
+use crate::command::invoke::{Answer, invoke};
+use crate::command::spec::audience::Audience;
+use crate::command::spec::command::{Command, Effect, Registry};
+use crate::command::spec::context::Context;
 use crate::command::spec::toolset::Toolset;
-use crate::command::{Answer, Context, invoke};
-use crate::engine::Engine;
 use crate::host::Host;
 use crate::settings::Settings;
 
@@ -27,8 +27,8 @@ pub trait Toolbox {
     fn declarations(&self) -> Vec<Map<String, Value>>;
     /// What a client is told at the start. Nothing that a database holds may speak here.
     fn instructions(&self) -> String;
-    /// The command behind a tool, if it is served.
-    fn command(&self, tool: &str) -> Option<&'static str>;
+    /// The name of the command behind a tool and what it does to data, if it is served.
+    fn command(&self, tool: &str) -> Option<(&'static str, Effect)>;
     /// The tool that is served and that a client most likely meant by a name that is not.
     fn nearest(&self, tool: &str) -> Option<String>;
     /// Runs a tool that is served.
@@ -48,18 +48,12 @@ pub struct Served {
 
 impl Served {
     /// The tools that the owner chose. Opens no database.
-    pub fn new(settings: Settings, host: &'static dyn Host) -> Self {
+    pub fn new(settings: Settings, host: &'static dyn Host, registry: &'static Registry) -> Self {
         // If the owner's choice cannot be read, nothing is served rather than everything.
-        let tools = Toolset::served(&settings).unwrap_or_default();
-        let engine = Engine::new(&settings, host);
+        let tools = Toolset::served(registry, &settings).unwrap_or_default();
+        let audience = Audience::Client(tools.clone());
         Self {
-            context: Context {
-                settings,
-                engine,
-                host,
-                outlet: None,
-                reader: Reader::Client(tools.clone()),
-            },
+            context: Context::new(settings, host, registry, audience),
             tools,
         }
     }
@@ -84,8 +78,9 @@ impl Toolbox for Served {
         self.tools.instructions()
     }
 
-    fn command(&self, tool: &str) -> Option<&'static str> {
-        self.find(tool).map(|command| command.name)
+    fn command(&self, tool: &str) -> Option<(&'static str, Effect)> {
+        self.find(tool)
+            .map(|command| (command.name, command.effect))
     }
 
     fn nearest(&self, tool: &str) -> Option<String> {
@@ -154,6 +149,7 @@ pub struct Call {
     pub tool: String,
     /// The command behind it.
     pub command: &'static str,
+    effect: Effect,
     /// The arguments, not yet looked at.
     pub arguments: Map<String, Value>,
 }
@@ -170,7 +166,7 @@ impl Call {
             let why = "tools/call needs params.name, the name of a tool, as a string.";
             return Err(Error::new(INVALID_PARAMS, why));
         };
-        let Some(command) = tools.command(&tool) else {
+        let Some((command, effect)) = tools.command(&tool) else {
             return Err(Error::new(INVALID_PARAMS, unknown(tools, &tool)));
         };
         let arguments = match params.remove("arguments") {
@@ -184,6 +180,7 @@ impl Call {
         Ok(Self {
             tool,
             command,
+            effect,
             arguments,
         })
     }
@@ -195,11 +192,11 @@ impl Call {
 
     /// What to add to the news that the call was cut off: it may have been so after its commit.
     fn caution(&self) -> &'static str {
-        match find(self.command).map(|command| command.effect) {
-            Some(Effect::Writes { .. }) => {
+        match self.effect {
+            Effect::Writes { .. } => {
                 " It may have been committed already: look before you repeat it."
             }
-            _ => "",
+            Effect::Reads => "",
         }
     }
 

@@ -6,7 +6,6 @@ use super::{Meter, escaped_len};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
-use crate::command::registry::Command;
 use crate::settings::Limits;
 use crate::text::hex;
 
@@ -14,10 +13,10 @@ use crate::text::hex;
 const EXACT: i64 = 9_007_199_254_740_991;
 
 /// A refusal.
-pub fn refusal(command: &Command, failure: &Failure) -> Json {
+pub fn refusal(command: &str, failure: &Failure) -> Json {
     json!({
         "ok": false,
-        "command": command.name,
+        "command": command,
         "status": failure.status.name(),
         "message": failure.message,
         "hint": failure.hint,
@@ -25,7 +24,7 @@ pub fn refusal(command: &Command, failure: &Failure) -> Json {
 }
 
 /// What a command answers. Rows beyond the reply budget are left out, which `more` and a note say.
-pub fn object(command: &Command, output: &Output, meter: Meter) -> Json {
+pub fn object(command: &str, output: &Output, meter: Meter) -> Json {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
@@ -52,7 +51,7 @@ pub fn object(command: &Command, output: &Output, meter: Meter) -> Json {
 
     let mut object = Map::new();
     object.insert("ok".into(), (!output.failed).into());
-    object.insert("command".into(), command.name.into());
+    object.insert("command".into(), command.into());
     if let Some(rows) = &output.rows {
         // All of them: a reply that is too long is refused as a whole, never cut.
         let list: Vec<Json> = rows.rows.iter().map(|row| array(row)).collect();
@@ -181,7 +180,6 @@ mod tests {
 
     use super::*;
     use crate::answer::failure::Status;
-    use crate::command::registry::find;
 
     fn rows(names: &[&str], rows: Vec<Vec<Value>>) -> Rows {
         let column = |name: &&str| Column {
@@ -201,7 +199,7 @@ mod tests {
             rows: Some(rows),
             ..Output::default()
         };
-        object(find("query").unwrap(), &output, Meter::default())
+        object("query", &output, Meter::default())
     }
 
     fn one(value: Value) -> (String, Json) {
@@ -285,7 +283,7 @@ mod tests {
             elapsed: Duration::from_micros(1_500),
             fuel: 7,
         };
-        let object = object(find("exec").unwrap(), &output, meter);
+        let object = object("exec", &output, meter);
         assert_eq!(
             object.to_string(),
             "{\"ok\":true,\"command\":\"exec\",\"columns\":[{\"name\":\"id\",\"type\":\"\"},\
@@ -314,7 +312,7 @@ mod tests {
     fn a_refusal_has_status_message_and_hint() {
         let failure = Failure::new(Status::Busy, "Locked.").hint("Try again.");
         assert_eq!(
-            refusal(find("query").unwrap(), &failure).to_string(),
+            refusal("query", &failure).to_string(),
             "{\"ok\":false,\"command\":\"query\",\"status\":\"busy\",\"message\":\"Locked.\",\"hint\":\"Try again.\"}"
         );
     }
@@ -325,7 +323,7 @@ mod tests {
             text: Some("plan".into()),
             ..Output::default()
         };
-        let object = object(find("help").unwrap(), &text, Meter::default());
+        let object = object("help", &text, Meter::default());
         assert_eq!(object["text"], "plan");
         assert!(object.get("rows").is_none());
     }

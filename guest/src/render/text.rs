@@ -1,13 +1,13 @@
 //! The text form: an aligned table, whole rows up to a budget, and what is left.
 
-use super::cell::{Cell, cell, visible, visible_lines};
+use super::cell::{Cell, cell};
 use super::layout::{DASHES, fit, width};
 use super::mode::identifier;
 use super::{ENVELOPE, escaped_len};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Output, Rows};
-use crate::command::registry::Command;
 use crate::settings::Limits;
+use crate::text::escape::{visible, visible_lines};
 
 /// More columns than this are shown one below the other.
 const MOST_COLUMNS: usize = 40;
@@ -27,20 +27,20 @@ pub fn refusal(failure: &Failure) -> String {
     )
 }
 
-/// What a command answers, within the owner's limits.
-pub fn render(command: &Command, output: &Output, limits: &Limits) -> String {
+/// What a command answers, within the owner's limits. `advice` says how to get what was left out.
+pub fn render(advice: &str, output: &Output, limits: &Limits) -> String {
     if output.printed {
         return String::new();
     }
     let mut page = Page::new(limits);
     if let Some(text) = &output.text {
-        page.lines(text, command);
+        page.lines(text, advice);
     }
     if let Some(rows) = &output.rows {
         if !page.text.is_empty() {
             page.add("\n");
         }
-        page.rows(rows, command, limits);
+        page.rows(rows, advice, limits);
     }
     // Where the schema was the point, no rows are no news.
     let told = output
@@ -133,7 +133,7 @@ impl Page {
     }
 
     /// Adds whole lines, and says how many did not fit.
-    fn lines(&mut self, text: &str, command: &Command) {
+    fn lines(&mut self, text: &str, advice: &str) {
         let text = visible_lines(text);
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
@@ -141,8 +141,7 @@ impl Page {
                 let left = lines.len() - index;
                 let (budget, flag) = self.limit();
                 self.add(&format!(
-                    "… {left} more lines not shown ({budget}, {flag}){}\n",
-                    advice(command)
+                    "… {left} more lines not shown ({budget}, {flag}): {advice}\n"
                 ));
                 return;
             }
@@ -150,7 +149,7 @@ impl Page {
     }
 
     /// Adds a result set.
-    fn rows(&mut self, rows: &Rows, command: &Command, limits: &Limits) {
+    fn rows(&mut self, rows: &Rows, advice: &str, limits: &Limits) {
         let shown = self.table(rows, limits);
         let left = rows.rows.len() - shown;
         let (budget, flag) = self.limit();
@@ -161,8 +160,7 @@ impl Page {
             ));
         } else if left > 0 {
             self.add(&format!(
-                "… {left} more rows not shown ({budget}, {flag}){}\n",
-                advice(command)
+                "… {left} more rows not shown ({budget}, {flag}): {advice}\n"
             ));
         }
         self.add(&count(rows));
@@ -379,23 +377,6 @@ fn count(rows: &Rows) -> String {
         }
         _ if rows.more => format!("({here} {unit}; more rows exist (limit {}))\n", rows.limit),
         _ => format!("({here} {unit})\n"),
-    }
-}
-
-/// How to get what was left out, by what the command takes.
-fn advice(command: &Command) -> &'static str {
-    let takes = |name: &str| {
-        command
-            .arguments
-            .iter()
-            .any(|argument| argument.name == name)
-    };
-    if takes("limit") {
-        ": ask for fewer columns, page with LIMIT and OFFSET, or use output json."
-    } else if takes("pattern") {
-        ": narrow it with pattern, or use output json."
-    } else {
-        ": use output json."
     }
 }
 

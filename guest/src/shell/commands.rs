@@ -12,7 +12,6 @@ use super::{Refusal, Scene, Shell, error};
 use crate::answer::output::Output;
 use crate::command::files::dump;
 use crate::command::files::import::SEPARATORS;
-use crate::command::registry::find;
 use crate::command::spec::arguments::Arguments;
 use crate::render::mode::{Format, Mode};
 use crate::storage::streams::STREAM;
@@ -47,7 +46,7 @@ fn invoke(
     own: Map<String, Value>,
     scene: &mut Scene<'_>,
 ) -> Result<Output, Refusal> {
-    let Some(command) = find(name) else {
+    let Some(command) = scene.context.registry.find(name) else {
         return Err(error(format!("there is no command {name}")));
     };
     if let Some(db) = &shell.db {
@@ -222,7 +221,7 @@ pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> R
     scene.console.flush()?;
     scene.context.outlet = match &shell.redirect {
         Some(redirect) => Some(redirect.file.clone()),
-        None if scene.context.reader.is_person() => {
+        None if scene.context.audience.is_person() => {
             Some(Rc::new(RefCell::new(Streams::new(scene.context.host))))
         }
         None => None,

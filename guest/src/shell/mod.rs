@@ -23,6 +23,7 @@ mod look;
 mod parameter;
 mod pretty;
 mod redirect;
+pub mod run;
 mod settings;
 mod state;
 mod statement;
@@ -33,7 +34,7 @@ mod words;
 use std::io;
 
 use crate::answer::failure::Failure;
-use crate::command::Context;
+use crate::command::spec::context::Context;
 use crate::engine::database::Database;
 use crate::host::Verdict;
 use crate::text::{complete as whole, scan};

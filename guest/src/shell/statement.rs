@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use super::redirect::Outlet;
+use super::run::COMMAND;
 use super::state::{Plan, State};
 use super::{Refusal, Scene, Shell, expert, explain};
 use crate::answer::value::Value;
-use crate::command::spec::audience::Reader;
-use crate::command::sql::run::COMMAND;
+use crate::command::spec::audience::Audience;
+use crate::command::spec::command::Registry;
+use crate::command::spec::context::Context;
 use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
 use crate::render::mode::Printer;
 use crate::text::pad::blanks;
@@ -100,22 +102,35 @@ fn execute(
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
     print.finish()?;
-    let reader = &scene.context.reader;
-    result.map_err(|trouble| match told(rest, trouble, line, reader) {
-        Refusal::Said(message) if rolled_back => {
-            Refusal::Said(format!("{message}\nThe open transaction was rolled back."))
-        }
-        refusal => refusal,
-    })
+    let Context {
+        registry, audience, ..
+    } = &*scene.context;
+    result.map_err(
+        |trouble| match told(rest, trouble, line, registry, audience) {
+            Refusal::Said(message) if rolled_back => {
+                Refusal::Said(format!("{message}\nThe open transaction was rolled back."))
+            }
+            refusal => refusal,
+        },
+    )
 }
 
 /// The error as the sqlite3 program prints it; `line` is where the text starts, for one that is not typed.
-fn told(sql: &str, trouble: Trouble, line: Option<u64>, reader: &Reader) -> Refusal {
+fn told(
+    sql: &str,
+    trouble: Trouble,
+    line: Option<u64>,
+    registry: &Registry,
+    audience: &Audience,
+) -> Refusal {
     let place = line.map_or_else(|| ":".to_owned(), |line| format!(" near line {line}:"));
     Refusal::Said(match trouble {
         Trouble::Output(error) => return Refusal::Output(error),
         Trouble::Refused(failure) => {
-            format!("Error{place} {}", reader.advise(&COMMAND, failure))
+            format!(
+                "Error{place} {}",
+                audience.advise(registry, &COMMAND, failure)
+            )
         }
         Trouble::Sqlite {
             phase,
@@ -235,7 +250,13 @@ pub fn collect(
     let mut gathered = Gather(Vec::new());
     match database.shell(sql, &[], &mut gathered) {
         Ok(_) => Ok(gathered.0),
-        Err(trouble) => Err(told(sql, trouble, line, &scene.context.reader)),
+        Err(trouble) => Err(told(
+            sql,
+            trouble,
+            line,
+            scene.context.registry,
+            &scene.context.audience,
+        )),
     }
 }
 

@@ -4,21 +4,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::console::{Console, Page};
 use super::{Next, Shell};
-use crate::command::Context;
-use crate::command::spec::audience::Reader;
+use crate::command::spec::audience::Audience;
+use crate::command::spec::context::Context;
 use crate::command::spec::toolset::Toolset;
-use crate::engine::Engine;
 use crate::host::Alone;
+use crate::registry::REGISTRY;
 use crate::settings::Settings;
 
 fn context(settings: Settings) -> Context {
-    Context {
-        engine: Engine::new(&settings, &Alone),
-        settings,
-        host: &Alone,
-        outlet: None,
-        reader: Reader::Person,
-    }
+    Context::new(settings, &Alone, &REGISTRY, Audience::Person)
 }
 
 /// What a script prints, errors in between, and the exit code.
@@ -338,7 +332,7 @@ fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
     // A person's dump goes straight to the host.
     let dump = |line: &str| {
         let mut context = context(Settings::default());
-        context.reader = Reader::Client(Toolset::parse("all").unwrap());
+        context.audience = Audience::Client(Toolset::parse(&REGISTRY, "all").unwrap());
         said(&mut context, &format!("{schema}{line}")).0
     };
     let some = dump(".dump a b");

@@ -2,9 +2,10 @@
 //!
 //! - [`lexer`], [`scan`], [`keyword`], [`complete`]: SQL as text.
 //! - [`suggest`]: the name that was most likely meant.
-//! - [`hex`], [`pad`]: digits and columns.
+//! - [`escape`]: text as it may be shown. [`hex`], [`pad`]: digits and columns.
 
 pub mod complete;
+pub mod escape;
 pub mod hex;
 pub mod keyword;
 pub mod lexer;

@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group, TABLE, find, tool_name};
-use crate::command::spec::arguments::{Argument, Arguments, DB, OUTPUT, Shape, option, positional};
+use crate::command::spec::argument::{Argument, DB, OUTPUT, Shape, option, positional};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group, Registry};
+use crate::command::spec::context::Context;
 use crate::command::spec::toolset::Toolset;
-use crate::protocol::revision::Revision;
 use crate::text::suggest::did_you_mean;
 
 /// `version` in the command table.
@@ -46,8 +46,8 @@ pub const HELP: Command = Command {
 };
 
 /// Runs `version`.
-pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
-    let revisions = Revision::ALL.map(Revision::name);
+pub fn version(context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
+    let revisions = context.registry.revisions;
     let source = rusqlite::ffi::SQLITE_SOURCE_ID.to_str().unwrap_or_default();
     let mut output = Output {
         text: Some(format!(
@@ -73,11 +73,11 @@ pub fn version(_context: &mut Context, _arguments: &Arguments) -> Result<Output,
 
 /// Runs `help`.
 pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let served = Toolset::parse(&context.settings.tools)
+    let served = Toolset::parse(context.registry, &context.settings.tools)
         .map_err(|sentence| Failure::new(Status::Internal, sentence))?;
     if arguments.flag("markdown") {
         return Ok(Output {
-            text: Some(reference()),
+            text: Some(reference(context.registry)),
             ..Output::default()
         });
     }
@@ -86,9 +86,12 @@ pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Fail
     };
     let command = served
         .commands()
-        .find(|command| command.name == topic || tool_name(command) == topic)
+        .find(|command| command.name == topic || command.tool_name() == topic)
         .or_else(|| {
-            find(&topic.replace('_', "-")).filter(|c| served.find(&tool_name(c)).is_some())
+            context
+                .registry
+                .find(&topic.replace('_', "-"))
+                .filter(|c| served.find(&c.tool_name()).is_some())
         });
     match command {
         Some(command) => Ok(Output {
@@ -163,7 +166,7 @@ fn page(command: &Command) -> String {
     let _ = writeln!(
         text,
         "Tool: {}. {}",
-        tool_name(command),
+        command.tool_name(),
         effect(command.effect)
     );
     text.push_str("Arguments:\n");
@@ -174,13 +177,13 @@ fn page(command: &Command) -> String {
 }
 
 /// The whole reference, as Markdown.
-fn reference() -> String {
+fn reference(registry: &Registry) -> String {
     let mut text = String::from(
         "# Commands\n\nEach is a tool for a model, `sqlarium_<command>`, and a subcommand for a \
          person, `sqlarium <command>`.\n",
     );
     let mut group: Option<Group> = None;
-    for command in TABLE {
+    for command in registry.commands {
         if group != Some(command.group) {
             let _ = write!(text, "\n## {}\n", command.group.name());
             group = Some(command.group);

@@ -2,9 +2,10 @@
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group};
-use crate::command::spec::arguments::{Arguments, Shape, required};
+use crate::command::spec::argument::{Shape, required};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group};
+use crate::command::spec::context::Context;
 
 /// `create` in the command table.
 pub const COMMAND: Command = Command {

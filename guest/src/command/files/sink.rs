@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::arguments::{Argument, Arguments, Shape, option};
-use crate::command::{Context, Outlet};
+use crate::command::spec::argument::{Argument, Shape, option};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::context::{Context, Outlet};
 use crate::storage::streams::{Files, STREAM, Writer};
 
 /// The file to make.

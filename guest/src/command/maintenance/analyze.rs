@@ -5,11 +5,12 @@ use rusqlite::Connection;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group};
-use crate::command::schema::describe::find;
-use crate::command::spec::arguments::{Arguments, Shape, positional};
+use crate::command::spec::argument::{Shape, positional};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group};
+use crate::command::spec::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, rows, text};
+use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 
 /// `analyze` in the command table.

@@ -6,9 +6,10 @@
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group};
-use crate::command::spec::arguments::{Arguments, Shape, option};
+use crate::command::spec::argument::{Shape, option};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group};
+use crate::command::spec::context::Context;
 use crate::engine::database::Database;
 use crate::engine::schema::catalogue::{rows, text};
 use crate::engine::statement::params::Params;

@@ -5,8 +5,8 @@ use rusqlite::Connection;
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
 use crate::engine::schema::catalogue::{quote, relations, text};
-use crate::render::cell::visible;
 use crate::settings::notes::Notes;
+use crate::text::escape::visible;
 use crate::text::suggest::nearest;
 
 /// Notes on what is not there that are named.
@@ -102,9 +102,11 @@ fn sentence(kind: &str, name: &str, meant: Option<&str>) -> String {
 mod tests {
     use serde_json::json;
 
+    use crate::command::spec::context::Context;
+    use crate::command::startup::{check, warnings};
     use crate::command::tests::{context, json_of, text};
-    use crate::command::{Context, check, warnings};
     use crate::host::Alone;
+    use crate::registry::REGISTRY;
     use crate::settings::Settings;
 
     fn shop(notes: &str) -> Context {
@@ -191,13 +193,17 @@ mod tests {
             notes: "[tables".into(),
             ..Settings::default()
         };
-        assert!(check(&broken).unwrap_err().starts_with("--notes: line 1: "));
+        assert!(
+            check(&REGISTRY, &broken)
+                .unwrap_err()
+                .starts_with("--notes: line 1: ")
+        );
         // An empty database may get its tables yet.
         let early = Settings {
             notes: NOTES.into(),
             ..Settings::default()
         };
-        assert_eq!(check(&early), Ok(()));
+        assert_eq!(check(&REGISTRY, &early), Ok(()));
         assert!(warnings(&early, &Alone).is_empty());
     }
 }

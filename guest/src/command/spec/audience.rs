@@ -1,19 +1,19 @@
 //! Who reads an answer, and what they can be advised to do.
 
+use super::command::{Command, Registry};
 use super::toolset::Toolset;
 use crate::answer::failure::Failure;
-use crate::command::registry::{Command, TABLE, tool_name};
 
 /// Who reads what a command answers.
 #[derive(Clone, Debug)]
-pub enum Reader {
+pub enum Audience {
     /// A person, who has every command.
     Person,
     /// A client of the protocol, which has these.
     Client(Toolset),
 }
 
-impl Reader {
+impl Audience {
     /// Whether it is a person.
     pub fn is_person(&self) -> bool {
         matches!(self, Self::Person)
@@ -21,14 +21,14 @@ impl Reader {
 
     /// The failure of `command` with as much of its hint as this reader can follow, in the
     /// names that it knows.
-    pub fn advise(&self, command: &Command, failure: Failure) -> Failure {
+    pub fn advise(&self, registry: &Registry, command: &Command, failure: Failure) -> Failure {
         let Some(hint) = &failure.hint else {
             return failure;
         };
         let sentences: Vec<String> = hint
             .split_inclusive(". ")
-            .filter(|sentence| self.can_follow(command, sentence))
-            .map(|sentence| self.reword(sentence))
+            .filter(|sentence| self.can_follow(registry, command, sentence))
+            .map(|sentence| self.reword(registry, sentence))
             .collect();
         let hint = sentences.concat().trim_end().to_owned();
         Failure {
@@ -37,20 +37,20 @@ impl Reader {
         }
     }
 
-    fn can_follow(&self, command: &Command, sentence: &str) -> bool {
+    fn can_follow(&self, registry: &Registry, command: &Command, sentence: &str) -> bool {
         let Self::Client(served) = self else {
             return true;
         };
         let binds = command.takes("params") || !words(sentence).any(|word| word == "params");
-        binds && tools(sentence).all(|tool| served.find(&tool_name(tool)).is_some())
+        binds && tools(registry, sentence).all(|tool| served.find(&tool.tool_name()).is_some())
     }
 
-    fn reword(&self, sentence: &str) -> String {
+    fn reword(&self, registry: &Registry, sentence: &str) -> String {
         if !self.is_person() {
             return sentence.to_owned();
         }
-        tools(sentence).fold(sentence.to_owned(), |sentence, tool| {
-            sentence.replace(&tool_name(tool), &format!("sqlarium {}", tool.name))
+        tools(registry, sentence).fold(sentence.to_owned(), |sentence, tool| {
+            sentence.replace(&tool.tool_name(), &format!("sqlarium {}", tool.name))
         })
     }
 }
@@ -60,27 +60,33 @@ fn words(sentence: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The commands that a sentence names as tools.
-fn tools(sentence: &str) -> impl Iterator<Item = &'static Command> {
+fn tools<'a>(
+    registry: &Registry,
+    sentence: &'a str,
+) -> impl Iterator<Item = &'static Command> + use<'a> {
+    let commands = registry.commands;
     words(sentence)
         .filter(|word| word.starts_with("sqlarium_"))
-        .filter_map(|word| TABLE.iter().find(|command| tool_name(command) == word))
+        .filter_map(move |word| commands.iter().find(|command| command.tool_name() == word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::answer::failure::Status;
-    use crate::command::registry::find;
+    use crate::registry::REGISTRY;
 
     const HINT: &str = "Leave it out. Run it with sqlarium_exec, or sqlarium_integrity_check.";
 
-    fn advice(reader: &Reader, command: &str, hint: &str) -> Option<String> {
+    fn advice(reader: &Audience, command: &str, hint: &str) -> Option<String> {
         let failure = Failure::new(Status::Readonly, "It writes.").hint(hint);
-        reader.advise(find(command).unwrap(), failure).hint
+        reader
+            .advise(&REGISTRY, REGISTRY.find(command).unwrap(), failure)
+            .hint
     }
 
-    fn client(tools: &str) -> Reader {
-        Reader::Client(Toolset::parse(tools).unwrap())
+    fn client(tools: &str) -> Audience {
+        Audience::Client(Toolset::parse(&REGISTRY, tools).unwrap())
     }
 
     #[test]
@@ -106,7 +112,7 @@ mod tests {
     #[test]
     fn a_person_is_told_of_commands() {
         assert_eq!(
-            advice(&Reader::Person, "query", HINT).as_deref(),
+            advice(&Audience::Person, "query", HINT).as_deref(),
             Some("Leave it out. Run it with sqlarium exec, or sqlarium integrity-check.")
         );
     }

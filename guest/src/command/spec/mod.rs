@@ -1,10 +1,14 @@
 //! What a command is, and what it works with; every command is built from this, and the
 //! registry from the commands.
 //!
-//! - [`arguments`]: what a command takes, and the check of what was given.
+//! - [`command`], [`argument`]: a command and what it takes, as data; [`arguments`]: the check of what was given.
+//! - [`context`]: what a command works with.
 //! - [`toolset`]: which commands a client is served.
 //! - [`audience`]: who reads an answer, and what they can be advised to do.
 
+pub mod argument;
 pub mod arguments;
 pub mod audience;
+pub mod command;
+pub mod context;
 pub mod toolset;

@@ -1,7 +1,6 @@
 //! `--tools`: which commands a client is served.
 
-use crate::command::registry::{Command, Group, TABLE, tool_name};
-use crate::command::select::SELECT;
+use super::command::{Command, Group, Registry};
 use crate::settings::Settings;
 use crate::text::suggest::nearest;
 
@@ -17,7 +16,7 @@ impl Toolset {
     ///
     /// # Errors
     /// A sentence that names the word that means nothing, and the nearest one that does.
-    pub fn parse(spec: &str) -> Result<Self, String> {
+    pub fn parse(registry: &'static Registry, spec: &str) -> Result<Self, String> {
         let words: Vec<&str> = spec
             .split(',')
             .map(str::trim)
@@ -25,7 +24,7 @@ impl Toolset {
             .collect();
         if words == ["select"] {
             return Ok(Self {
-                commands: SELECT.iter().collect(),
+                commands: registry.select.iter().collect(),
             });
         }
         if words.is_empty() {
@@ -35,21 +34,22 @@ impl Toolset {
                     .into(),
             );
         }
-        let mut wanted = vec![false; TABLE.len()];
+        let mut wanted = vec![false; registry.commands.len()];
         for word in words {
             let mut known = false;
-            for (command, wanted) in TABLE.iter().zip(&mut wanted) {
+            for (command, wanted) in registry.commands.iter().zip(&mut wanted) {
                 if word == "all" || word == "core" && command.core || names(command, word) {
                     *wanted = true;
                     known = true;
                 }
             }
             if !known {
-                return Err(refusal(word));
+                return Err(refusal(registry, word));
             }
         }
         // In the order of the table, whatever the owner's order was.
-        let commands = TABLE
+        let commands = registry
+            .commands
             .iter()
             .zip(wanted)
             .filter(|(_, wanted)| *wanted)
@@ -62,8 +62,8 @@ impl Toolset {
     ///
     /// # Errors
     /// As for [`Toolset::parse`], and if a command is named that is not served.
-    pub fn served(settings: &Settings) -> Result<Self, String> {
-        let mut toolset = Self::parse(&settings.tools)?;
+    pub fn served(registry: &'static Registry, settings: &Settings) -> Result<Self, String> {
+        let mut toolset = Self::parse(registry, &settings.tools)?;
         if settings.record.is_none() {
             let named = settings.tools.split(',').map(str::trim);
             for command in toolset.commands.iter().filter(|c| c.group == Group::Undo) {
@@ -85,7 +85,7 @@ impl Toolset {
 
     /// The command that is served under this name of a tool.
     pub fn find(&self, tool: &str) -> Option<&'static Command> {
-        self.commands().find(|command| tool_name(command) == tool)
+        self.commands().find(|command| command.tool_name() == tool)
     }
 
     /// How to use these tools, for a model that has not seen them before: fixed text.
@@ -93,7 +93,7 @@ impl Toolset {
         let served = |names: &[&str]| -> Vec<String> {
             let commands = self.commands();
             let named = commands.filter(|command| names.contains(&command.name));
-            named.map(tool_name).collect()
+            named.map(Command::tool_name).collect()
         };
         let look = served(&["tables", "describe", "list_tables", "describe_table"]).join(", ");
         let ask = served(&["query", "run_select"]).join(", ");
@@ -131,7 +131,7 @@ impl Toolset {
 
     /// The served tool that a client most likely meant by `tool`.
     pub fn nearest(&self, tool: &str) -> Option<String> {
-        let names: Vec<String> = self.commands().map(tool_name).collect();
+        let names: Vec<String> = self.commands().map(Command::tool_name).collect();
         // The common prefix would make any two names alike.
         let stem = |name: &str| name.strip_prefix("sqlarium_").unwrap_or(name).to_owned();
         let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
@@ -143,11 +143,11 @@ impl Toolset {
 }
 
 fn names(command: &Command, word: &str) -> bool {
-    word == command.name || word == command.name.replace('-', "_") || word == tool_name(command)
+    word == command.name || word == command.name.replace('-', "_") || word == command.tool_name()
 }
 
-fn refusal(word: &str) -> String {
-    if word == "select" || SELECT.iter().any(|command| command.name == word) {
+fn refusal(registry: &Registry, word: &str) -> String {
+    if word == "select" || registry.select.iter().any(|command| command.name == word) {
         return format!(
             "--tools: {word} cannot be mixed with others; --tools select serves exactly \
              list_tables, describe_table and run_select."
@@ -155,11 +155,22 @@ fn refusal(word: &str) -> String {
     }
     let sets = ["all", "core", "select"];
     let stem = word.strip_prefix("sqlarium_").unwrap_or(word);
-    let near = nearest(stem, TABLE.iter().map(|command| command.name).chain(sets));
+    let near = nearest(
+        stem,
+        registry
+            .commands
+            .iter()
+            .map(|command| command.name)
+            .chain(sets),
+    );
     let advice = match near {
         Some(near) => format!("did you mean {near}?"),
         None => {
-            let names: Vec<&str> = TABLE.iter().map(|command| command.name).collect();
+            let names: Vec<&str> = registry
+                .commands
+                .iter()
+                .map(|command| command.name)
+                .collect();
             format!(
                 "give all, core, select, or names out of: {}.",
                 names.join(", ")
@@ -172,18 +183,19 @@ fn refusal(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::REGISTRY;
 
     fn served(spec: &str) -> Vec<String> {
-        Toolset::parse(spec)
+        Toolset::parse(&REGISTRY, spec)
             .unwrap()
             .commands()
-            .map(tool_name)
+            .map(Command::tool_name)
             .collect()
     }
 
     #[test]
     fn all_serves_the_whole_table_in_its_order() {
-        let names: Vec<String> = TABLE.iter().map(tool_name).collect();
+        let names: Vec<String> = REGISTRY.commands.iter().map(Command::tool_name).collect();
         assert_eq!(served("all"), names);
     }
 
@@ -207,7 +219,7 @@ mod tests {
         assert!(!served("all").iter().any(|name| name == "run_select"));
         for mixed in ["select,query", "query,run_select"] {
             assert!(
-                Toolset::parse(mixed)
+                Toolset::parse(&REGISTRY, mixed)
                     .unwrap_err()
                     .contains("cannot be mixed"),
                 "{mixed}"
@@ -227,15 +239,19 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_nearest() {
         assert_eq!(
-            Toolset::parse("query,tabels").unwrap_err(),
+            Toolset::parse(&REGISTRY, "query,tabels").unwrap_err(),
             "--tools: there is no command \"tabels\"; did you mean tables?"
         );
         assert!(
-            Toolset::parse("zzzz")
+            Toolset::parse(&REGISTRY, "zzzz")
                 .unwrap_err()
                 .contains("names out of: query, exec")
         );
-        assert!(Toolset::parse(" , ").unwrap_err().contains("empty"));
+        assert!(
+            Toolset::parse(&REGISTRY, " , ")
+                .unwrap_err()
+                .contains("empty")
+        );
     }
 
     #[test]
@@ -249,18 +265,18 @@ mod tests {
             "tables",
             "version",
         ] {
-            let toolset = Toolset::parse(spec).unwrap();
+            let toolset = Toolset::parse(&REGISTRY, spec).unwrap();
             let instructions = toolset.instructions();
             assert!(instructions.len() < 2 << 10);
-            for command in TABLE.iter().chain(&SELECT) {
-                let name = tool_name(command);
+            for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
+                let name = command.tool_name();
                 let named = instructions
                     .split(|c: char| !c.is_ascii_lowercase() && c != '_')
                     .any(|word| word == name);
                 assert!(!named || toolset.find(&name).is_some(), "{spec}: {name}");
             }
         }
-        let core = Toolset::parse("core").unwrap().instructions();
+        let core = Toolset::parse(&REGISTRY, "core").unwrap().instructions();
         assert!(
             core.contains(
                 "Look first (sqlarium_tables, sqlarium_describe), then ask (sqlarium_query: one \
@@ -269,7 +285,7 @@ mod tests {
             ),
             "{core}"
         );
-        let select = Toolset::parse("select").unwrap().instructions();
+        let select = Toolset::parse(&REGISTRY, "select").unwrap().instructions();
         assert!(
             select.contains("run_select") && !select.contains("params"),
             "{select}"
@@ -278,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_not_served_is_not_there() {
-        let set = Toolset::parse("query").unwrap();
+        let set = Toolset::parse(&REGISTRY, "query").unwrap();
         assert!(set.find("sqlarium_query").is_some());
         assert!(set.find("sqlarium_exec").is_none());
         assert!(set.find("query").is_none());

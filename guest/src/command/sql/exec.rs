@@ -3,9 +3,10 @@
 use super::query::params;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::Context;
-use crate::command::registry::{Command, Group, WRITES};
-use crate::command::spec::arguments::{Arguments, DRY_RUN, PARAMS, Shape, required};
+use crate::command::spec::argument::{DRY_RUN, PARAMS, Shape, required};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Group, WRITES};
+use crate::command::spec::context::Context;
 use crate::engine::database::Ending;
 
 /// `exec` in the command table.

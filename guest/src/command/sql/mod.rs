@@ -3,4 +3,3 @@
 pub mod batch;
 pub mod exec;
 pub mod query;
-pub mod run;

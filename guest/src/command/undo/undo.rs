@@ -5,9 +5,10 @@ use serde_json::json;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group, WRITES};
-use crate::command::spec::arguments::{Arguments, LIMIT};
+use crate::command::spec::argument::LIMIT;
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group, WRITES};
+use crate::command::spec::context::Context;
 use crate::engine::schema::catalogue::rows;
 
 /// `history` in the command table.

@@ -40,7 +40,7 @@ use super::statement::errors::Circumstances;
 use super::statement::params::Params;
 use super::undo::history::History;
 use super::vfs;
-use crate::answer::failure::{Failure, Status};
+use crate::answer::failure::{self, Failure, Status};
 use crate::answer::output::Output;
 use crate::host::interrupt::Pulse;
 use crate::settings::Settings;
@@ -295,7 +295,7 @@ impl Database {
 
     /// Starts a call: asks the host, opens or upgrades the connection, sets `query_only`.
     fn begin(&mut self, want: Access) -> Result<(), Failure> {
-        if let Some(failure) = errors::stopped(&self.pulse.start()) {
+        if let Some(failure) = failure::stopped(&self.pulse.start()) {
             return Err(failure);
         }
         self.gate.enter(Mode::Trusted);

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Statement};
 
 use super::Database;
 use super::recorded::Call;
-use crate::answer::failure::{Failure, Status};
+use crate::answer::failure::{self, Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::Mode;
@@ -232,6 +232,6 @@ impl<'a> Work<'a> {
 
 /// The failure for work that was told to stop.
 pub fn halted(pulse: &Pulse) -> Failure {
-    errors::stopped(&pulse.verdict())
+    failure::stopped(&pulse.verdict())
         .unwrap_or_else(|| Failure::new(Status::Interrupted, "The work was interrupted."))
 }

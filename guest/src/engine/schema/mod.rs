@@ -11,3 +11,4 @@ pub mod fts;
 pub mod lookup;
 pub mod objects;
 pub mod pattern;
+pub mod resolve;

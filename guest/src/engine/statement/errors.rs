@@ -2,7 +2,7 @@
 
 use rusqlite::ffi::{self, ErrorCode};
 
-use crate::answer::failure::{Failure, Status};
+use crate::answer::failure::{Failure, Status, stopped};
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::guard::pragma;
 use crate::engine::guard::pragma::Refusal;
@@ -30,20 +30,6 @@ pub struct Circumstances<'a> {
     pub verdict: &'a Verdict,
     /// What the gate refused, if it did.
     pub denial: Option<&'a Denial>,
-}
-
-/// The failure for the host's verdict, unless it says to proceed.
-pub fn stopped(verdict: &Verdict) -> Option<Failure> {
-    match verdict {
-        Verdict::Proceed => None,
-        Verdict::Cancelled => {
-            let mut failure =
-                Failure::new(Status::Interrupted, "The call was cancelled by the client.");
-            failure.cancelled = true;
-            Some(failure)
-        }
-        Verdict::Stop(sentence) => Some(Failure::new(Status::Interrupted, sentence.clone())),
-    }
 }
 
 /// The failure for a refusal of the gate.

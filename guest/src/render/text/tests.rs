@@ -4,7 +4,6 @@ use super::*;
 use crate::answer::failure::Status;
 use crate::answer::output::Column;
 use crate::answer::value::Value;
-use crate::command::registry::find;
 
 fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> Rows {
     Rows {
@@ -26,7 +25,11 @@ fn shown(rows: Rows, limits: &Limits) -> String {
         rows: Some(rows),
         ..Output::default()
     };
-    render(find("query").unwrap(), &output, limits)
+    render(
+        "ask for fewer columns, page with LIMIT and OFFSET, or use output json.",
+        &output,
+        limits,
+    )
 }
 
 fn text(text: &str) -> Value {
@@ -223,15 +226,11 @@ fn text_comes_before_rows_and_remarks_after_them() {
         ..Output::default()
     };
     assert_eq!(
-        render(find("exec").unwrap(), &output, &Limits::default()),
+        render("use output json.", &output, &Limits::default()),
         "head\\u0007\n\na\n-\n(0 rows)\n1 row changed.\nLast inserted rowid: 9.\nnote\\nwith break\n"
     );
     assert_eq!(
-        render(
-            find("exec").unwrap(),
-            &Output::default(),
-            &Limits::default()
-        ),
+        render("use output json.", &Output::default(), &Limits::default()),
         "Done.\n"
     );
 }
@@ -242,7 +241,11 @@ fn long_text_ends_with_what_is_left() {
         text: Some("line\n".repeat(20_000)),
         ..Output::default()
     };
-    let page = render(find("schema").unwrap(), &output, &Limits::default());
+    let page = render(
+        "narrow it with pattern, or use output json.",
+        &output,
+        &Limits::default(),
+    );
     assert!(page.chars().count() <= 40_000);
     assert!(page.ends_with("--text): narrow it with pattern, or use output json.\n"));
 }

@@ -8,8 +8,8 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use super::{ErrorCode, File, OpenOptions, Role};
+use crate::answer::failure::stopped;
 use crate::answer::failure::{Failure, Status};
-use crate::engine::statement::errors::stopped;
 use crate::host::interrupt::Pulse;
 use crate::settings::Settings;
 

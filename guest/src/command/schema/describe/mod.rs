@@ -10,16 +10,15 @@ use super::indexes::{Index, indexes};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group};
-use crate::command::spec::arguments::{Arguments, Shape, required};
-use crate::engine::schema::catalogue::{
-    Count, Counter, Relation, is_stop, quote, relations, rows, text,
-};
+use crate::command::spec::argument::{Shape, required};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group};
+use crate::command::spec::context::Context;
+use crate::engine::schema::catalogue::{Count, Counter, Relation, is_stop, quote, rows, text};
+use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
-use crate::render::cell::visible;
 use crate::settings::notes::Note;
-use crate::text::suggest::did_you_mean;
+use crate::text::escape::visible;
 
 /// `describe` in the command table.
 pub const COMMAND: Command = Command {
@@ -122,60 +121,6 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
         }
     }
     Ok(output)
-}
-
-/// The table that a client means by `name`, or a refusal that offers what is near.
-pub(in crate::command) fn find(
-    connection: &Connection,
-    name: &str,
-) -> rusqlite::Result<Result<Relation, Failure>> {
-    let all = relations(connection)?;
-    // SQLite looks into temp first, then into main.
-    let rank = |schema: &str| match schema {
-        "temp" => 0,
-        "main" => 1,
-        _ => 2,
-    };
-    let lookup = |schema: Option<&str>, name: &str| {
-        all.iter()
-            .filter(|table| table.name.eq_ignore_ascii_case(name))
-            .filter(|table| schema.is_none_or(|schema| table.schema.eq_ignore_ascii_case(schema)))
-            .min_by_key(|table| (table.name != name, rank(&table.schema)))
-            .cloned()
-    };
-    let found = lookup(None, name)
-        .or_else(|| lookup(None, unquoted(name)?))
-        .or_else(|| {
-            let (schema, name) = name.split_once('.')?;
-            lookup(Some(schema), name).or_else(|| lookup(Some(schema), unquoted(name)?))
-        });
-    if let Some(table) = found {
-        return Ok(Ok(table));
-    }
-    let names: Vec<&str> = all
-        .iter()
-        .filter(|table| table.kind != "shadow" && !table.is_internal())
-        .map(|table| table.name.as_str())
-        .collect();
-    let hint = match (did_you_mean(name, names.iter().copied()), names.len()) {
-        (Some(near), _) => visible(&near).into_owned(),
-        (None, 0) => "The database has no tables.".to_owned(),
-        (None, 1..=10) => format!("There is: {}.", visible(&names.join(", "))),
-        (None, many) => format!("There are {many} tables and views; the tool tables lists them."),
-    };
-    let shown: String = name.chars().take(100).collect();
-    Ok(Err(Failure::new(
-        Status::NotFound,
-        format!("There is no table or view {shown:?}."),
-    )
-    .hint(hint)))
-}
-
-/// A name without the quotes that it was sent in.
-fn unquoted(name: &str) -> Option<&str> {
-    let inner = name.get(1..name.len().checked_sub(1)?)?;
-    let pair = (name.chars().next()?, name.chars().last()?);
-    matches!(pair, ('"', '"') | ('`', '`') | ('[', ']') | ('\'', '\'')).then_some(inner)
 }
 
 /// A column, as `PRAGMA table_xinfo` has it.

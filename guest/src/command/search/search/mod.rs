@@ -5,15 +5,16 @@ use serde_json::json;
 
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::Context;
-use crate::command::registry::{Command, Effect, Group};
-use crate::command::schema::describe::find;
-use crate::command::spec::arguments::{Arguments, Shape, option, positional, required};
+use crate::command::spec::argument::{Shape, option, positional, required};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Effect, Group};
+use crate::command::spec::context::Context;
 use crate::engine::database::Database;
 use crate::engine::schema::catalogue::quote;
 use crate::engine::schema::fts::{Content, TextIndex, text_indexes};
+use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
-use crate::render::cell::visible;
+use crate::text::escape::visible;
 
 /// `search` in the command table.
 pub const COMMAND: Command = Command {

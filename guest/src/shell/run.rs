@@ -1,14 +1,15 @@
 //! `run`: lines of a shell.
 
+use super::console::{Console, Page, Streams};
+use super::{Next, Shell};
 use crate::answer::failure::Failure;
+use crate::answer::failure::stopped;
 use crate::answer::output::Output;
-use crate::command::Context;
-use crate::command::registry::{Command, Group, WRITES};
-use crate::command::spec::arguments::{Arguments, Shape, required};
-use crate::engine::statement::errors::stopped;
+use crate::command::spec::argument::{Shape, required};
+use crate::command::spec::arguments::Arguments;
+use crate::command::spec::command::{Command, Group, WRITES};
+use crate::command::spec::context::Context;
 use crate::host::Verdict;
-use crate::shell::console::{Console, Page, Streams};
-use crate::shell::{Next, Shell};
 use crate::storage::streams::STREAM;
 
 /// `run` in the command table.
@@ -39,10 +40,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let input = arguments.required_text("input");
     // A person can send the lines to standard input.
     let input = match input {
-        STREAM if context.reader.is_person() => ".read -",
+        STREAM if context.audience.is_person() => ".read -",
         input => input,
     };
-    if context.reader.is_person() && !arguments.wants_json() {
+    if context.audience.is_person() && !arguments.wants_json() {
         let mut streams = Streams::new(context.host);
         lines(&mut shell, input, context, &mut streams)?;
         return Ok(Output {

@@ -1,0 +1,69 @@
+//! A call of a command: its arguments are checked, it is run, its answer is rendered.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use super::spec::argument::OUTPUT;
+use super::spec::arguments::Arguments;
+use super::spec::command::Command;
+use super::spec::context::Context;
+use crate::answer::failure::Failure;
+use crate::render::{self, Meter};
+
+/// What a call of a command gives back, rendered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// For the reader: the text form, or the JSON form on one line if that was asked for.
+    pub text: String,
+    /// The JSON form, only if the call asked for `output: "json"`.
+    pub object: Option<Value>,
+    /// Why it was refused, if it was.
+    pub failure: Option<Failure>,
+    /// Whether it was done, but not all of it.
+    pub failed: bool,
+}
+
+/// Checks the arguments, runs the command, and renders what it answers.
+pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
+    let started = Instant::now();
+    context.engine.pulse().name(command.name);
+    // Also a call whose arguments are wrong is answered in the form it asks for.
+    let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
+    let result = Arguments::check(command, given, &context.settings)
+        .and_then(|arguments| (command.run)(context, &arguments))
+        .map_err(|failure| context.audience.advise(context.registry, command, failure));
+    let limits = &context.settings.limits;
+    let object = json.then(|| {
+        let meter = Meter {
+            elapsed: started.elapsed(),
+            fuel: context.host.fuel(),
+        };
+        match &result {
+            Ok(output) => render::json::object(command.name, output, meter),
+            Err(failure) => render::json::refusal(command.name, failure),
+        }
+    });
+    let text = match (&object, &result) {
+        (Some(object), _) => object.to_string(),
+        (None, Ok(output)) => render::text::render(advice(command), output, limits),
+        (None, Err(failure)) => render::text::refusal(failure),
+    };
+    Answer {
+        text,
+        object,
+        failed: result.as_ref().is_ok_and(|output| output.failed),
+        failure: result.err(),
+    }
+}
+
+/// How to get what an answer had no room for, by what the command takes.
+fn advice(command: &Command) -> &'static str {
+    if command.takes("limit") {
+        "ask for fewer columns, page with LIMIT and OFFSET, or use output json."
+    } else if command.takes("pattern") {
+        "narrow it with pattern, or use output json."
+    } else {
+        "use output json."
+    }
+}

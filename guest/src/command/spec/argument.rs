@@ -1,0 +1,137 @@
+//! One argument of a command, and those that several commands take.
+
+use super::command::Command;
+use crate::settings::Settings;
+
+/// What an argument takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A string.
+    Text,
+    /// A whole number from `min` to `max`, also when it is sent as a string.
+    Integer {
+        /// The least value taken.
+        min: i64,
+        /// The greatest value taken.
+        max: i64,
+    },
+    /// True or false.
+    Flag,
+    /// An array or an object, also when it is sent as a string of JSON.
+    Json,
+    /// An array of numbers, or what else is [`Shape::Json`].
+    Numbers,
+    /// A file to read: for a model below the root, for a person wherever it is; `-` is standard input.
+    InputPath,
+    /// A file to make, as above; `-` is standard output.
+    OutputPath,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// One argument of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name: lower case, words joined by underscores.
+    pub name: &'static str,
+    /// What it is for, in a few words that a model reads; empty where the name says it all.
+    pub summary: &'static str,
+    /// What it takes.
+    pub shape: Shape,
+    /// Whether the command cannot do without it.
+    pub required: bool,
+    /// Whether a person gives it by position rather than as `--name`.
+    pub positional: bool,
+}
+
+/// An argument that has to be given; its place will do.
+pub const fn required(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: true,
+        positional: true,
+    }
+}
+
+/// An argument that may be given by its place.
+pub const fn positional(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: false,
+        positional: true,
+    }
+}
+
+/// An argument that is given by its name.
+pub const fn option(name: &'static str, shape: Shape, summary: &'static str) -> Argument {
+    Argument {
+        name,
+        summary,
+        shape,
+        required: false,
+        positional: false,
+    }
+}
+
+/// Values for the parameters of a statement.
+pub const PARAMS: Argument = option(
+    "params",
+    Shape::Json,
+    "Values for :name, as {\"name\": 5}; for ?1, ?2, as {\"1\": 5}. A blob is {\"blob\": hex}.",
+);
+
+/// Whether to keep nothing of what is written.
+pub const DRY_RUN: Argument = option(
+    "dry_run",
+    Shape::Flag,
+    "Tell what would change, and keep nothing.",
+);
+
+/// A pattern for names.
+pub const PATTERN: Argument = positional(
+    "pattern",
+    Shape::Text,
+    "LIKE pattern for names; * stands for %.",
+);
+
+/// How many rows.
+pub const LIMIT: Argument = option(
+    "limit",
+    Shape::Integer {
+        min: 1,
+        max: i64::MAX,
+    },
+    "Rows at most.",
+);
+
+/// The form of the answer; every command takes it.
+pub const OUTPUT: Argument = Argument {
+    name: "output",
+    summary: "",
+    shape: Shape::Choice(&["text", "json"]),
+    required: false,
+    positional: false,
+};
+
+/// The database to use; commands that need one take it where the owner gave a `--root`.
+pub const DB: Argument = Argument {
+    name: "db",
+    summary: "Another file below the root.",
+    shape: Shape::Text,
+    required: false,
+    positional: false,
+};
+
+/// What a call of `command` may give under these settings, in the order of its declaration.
+pub fn accepted(command: &Command, settings: &Settings) -> Vec<&'static Argument> {
+    let mut accepted: Vec<&'static Argument> = command.arguments.iter().collect();
+    if command.database && settings.root {
+        accepted.push(&DB);
+    }
+    accepted.push(&OUTPUT);
+    accepted
+}

@@ -1,0 +1,126 @@
+//! A command, as data: a tool for a model, a subcommand for a person.
+
+use super::argument::Argument;
+use super::arguments::Arguments;
+use super::context::Context;
+use crate::answer::failure::Failure;
+use crate::answer::output::Output;
+
+/// What a command does to data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing, by the engine's own guard.
+    Reads,
+    /// Changes data, or makes files.
+    Writes {
+        /// Whether something that was there can be gone afterwards.
+        destructive: bool,
+        /// Whether the same call again changes nothing more.
+        idempotent: bool,
+    },
+}
+
+/// What commands are listed under, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Running SQL.
+    Sql,
+    /// What is in the database.
+    Schema,
+    /// What the session has written; served with `--undo` only.
+    Undo,
+    /// Full-text search.
+    Search,
+    /// Databases as files.
+    Files,
+    /// The health of a database.
+    Maintenance,
+    /// The server itself.
+    About,
+    /// The three tools of `--tools select`.
+    Select,
+}
+
+impl Group {
+    /// The heading.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sql => "Read and write",
+            Self::Schema => "Schema",
+            Self::Undo => "Undo",
+            Self::Search => "Search",
+            Self::Files => "Files",
+            Self::Maintenance => "Maintenance",
+            Self::About => "About",
+            Self::Select => "Select",
+        }
+    }
+}
+
+/// What runs a command.
+pub type Run = fn(&mut Context, &Arguments) -> Result<Output, Failure>;
+
+/// One command: a tool for a model, a subcommand for a person.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Its name on the command line: lower case, words joined by dashes.
+    pub name: &'static str,
+    /// Its name for people who look at a list of tools.
+    pub title: &'static str,
+    /// What it is listed under.
+    pub group: Group,
+    /// One line for people.
+    pub summary: &'static str,
+    /// What a model has to know to use it well: what it does, its limits, what it refuses.
+    pub description: &'static str,
+    /// What it takes, besides the common `db` and `output`.
+    pub arguments: &'static [Argument],
+    /// Whether it needs a database.
+    pub database: bool,
+    /// What it does to data.
+    pub effect: Effect,
+    /// Whether `--tools core` serves it.
+    pub core: bool,
+    /// What runs it.
+    pub run: Run,
+}
+
+impl Command {
+    /// The name under which MCP serves it.
+    pub fn tool_name(&self) -> String {
+        match self.group {
+            Group::Select => self.name.to_owned(),
+            _ => format!("sqlarium_{}", self.name.replace('-', "_")),
+        }
+    }
+
+    /// Whether it has an argument of this name, besides the common ones.
+    pub fn takes(&self, name: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.name == name)
+    }
+}
+
+/// Data can be gone afterwards, and a second call does more.
+pub const WRITES: Effect = Effect::Writes {
+    destructive: true,
+    idempotent: false,
+};
+
+/// Every command there is. Handed down in the [`Context`], so that commands which speak of others
+/// need no list of their own.
+#[derive(Debug)]
+pub struct Registry {
+    /// Every command, in the order of every list.
+    pub commands: &'static [Command],
+    /// The tools of `--tools select`, which are served only there.
+    pub select: &'static [Command],
+    /// The MCP revisions that are spoken, oldest first.
+    pub revisions: &'static [&'static str],
+}
+
+impl Registry {
+    /// The command of this name; those of `--tools select` have none but as tools.
+    pub fn find(&self, name: &str) -> Option<&'static Command> {
+        self.commands.iter().find(|command| command.name == name)
+    }
+}

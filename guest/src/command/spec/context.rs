@@ -1,0 +1,49 @@
+//! What a command works with.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use super::audience::Audience;
+use super::command::Registry;
+use crate::engine::Engine;
+use crate::host::Host;
+use crate::settings::Settings;
+
+/// What takes the text of a command that is run by another.
+pub type Outlet = Rc<RefCell<dyn Write>>;
+
+/// What a command works with.
+pub struct Context {
+    /// The owner's choices.
+    pub settings: Settings,
+    /// The databases.
+    pub engine: Engine,
+    /// The host's side of the call.
+    pub host: &'static dyn Host,
+    /// Where `-` as a file to make goes, while a dot command of a shell runs another command.
+    pub outlet: Option<Outlet>,
+    /// Who reads what is printed.
+    pub audience: Audience,
+    /// Every command.
+    pub registry: &'static Registry,
+}
+
+impl Context {
+    /// A context for what the owner chose. Opens no database yet.
+    pub fn new(
+        settings: Settings,
+        host: &'static dyn Host,
+        registry: &'static Registry,
+        audience: Audience,
+    ) -> Self {
+        Self {
+            engine: Engine::new(&settings, host),
+            settings,
+            host,
+            outlet: None,
+            audience,
+            registry,
+        }
+    }
+}
