@@ -20,7 +20,7 @@ use crate::registry::REGISTRY;
 use crate::settings::notes::Notes;
 use crate::settings::{Limits, Settings};
 use crate::shell::console::Streams;
-use crate::shell::{Next, Shell, complete};
+use crate::shell::{Next, Shell, completion};
 use crate::storage::{Storage, wit::Imported};
 
 /// `wit/` as Rust.
@@ -236,7 +236,7 @@ impl shell_export::GuestSession for Terminal {
         let (shell, context) = &mut *self.0.borrow_mut();
         context.engine.pulse().begin(None);
         let place = usize::try_from(place).unwrap_or(usize::MAX);
-        let found = complete::complete(shell, &text, place, context);
+        let found = completion::complete(shell, &text, place, context);
         context.engine.pulse().end();
         shell_export::Completion {
             start: u32::try_from(found.start).unwrap_or_default(),

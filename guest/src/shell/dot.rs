@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::{
-    Refusal, Scene, Shell, commands, error, expert, files, lint, look, parameter, settings, words,
+    Refusal, Scene, Shell, commands, error, expert, files, lint, listings, parameter, set, words,
 };
 use crate::text::suggest::nearest;
 
@@ -65,21 +65,21 @@ pub static DOTS: &[Dot] = &[
         3,
         "on|off",
         "Stop after hitting an error.  Default OFF",
-        settings::bail,
+        set::bail,
     ),
     dot(
         "changes",
         3,
         "on|off",
         "Show number of rows changed by SQL",
-        settings::changes,
+        set::changes,
     ),
     dot(
         "databases",
         2,
         "",
         "List names and files of the databases",
-        look::databases,
+        listings::databases,
     ),
     dot(
         "dump",
@@ -98,7 +98,7 @@ pub static DOTS: &[Dot] = &[
         1,
         "on|off",
         "Turn command echo on or off",
-        settings::echo,
+        set::echo,
     ),
     dot(
         "eqp",
@@ -107,21 +107,21 @@ pub static DOTS: &[Dot] = &[
         "Show the plan of a statement before it runs\n\
          trigger  Those of its triggers too\n\
          full     And the byte code",
-        settings::eqp,
+        set::eqp,
     ),
     dot(
         "exit",
         3,
         "?CODE?",
         "Exit this program with return-code CODE",
-        settings::exit,
+        set::exit,
     ),
     dot(
         "explain",
         4,
         "?on|off|auto?",
         "Change the EXPLAIN formatting mode.  Default: auto",
-        settings::explain,
+        set::explain,
     ),
     dot(
         "expert",
@@ -147,14 +147,14 @@ pub static DOTS: &[Dot] = &[
         1,
         "",
         "Show the work of the last statement, and the budget",
-        settings::fuel,
+        set::fuel,
     ),
     dot(
         "headers",
         1,
         "on|off",
         "Turn display of headers on or off",
-        settings::headers,
+        set::headers,
     ),
     dot("help", 3, "?PATTERN?", "Show help text for PATTERN", help),
     dot(
@@ -173,7 +173,7 @@ pub static DOTS: &[Dot] = &[
         1,
         "?LIKE-PATTERN?",
         "Show names of indexes, of tables that match",
-        look::indexes,
+        listings::indexes,
     ),
     dot(
         "lint",
@@ -197,14 +197,14 @@ pub static DOTS: &[Dot] = &[
          --quote        Quote output text as SQL literals\n\
          --noquote      Do not quote output text\n\
          TABLE          The name of SQL table used for \"insert\" mode",
-        settings::mode,
+        set::mode,
     ),
     dot(
         "nullvalue",
         1,
         "STRING",
         "Use STRING in place of NULL values",
-        settings::nullvalue,
+        set::nullvalue,
     ),
     dot(
         "once",
@@ -234,14 +234,8 @@ pub static DOTS: &[Dot] = &[
          unset NAME      Remove NAME",
         parameter::run,
     ),
-    dot(
-        "print",
-        3,
-        "STRING...",
-        "Print literal STRING",
-        settings::print,
-    ),
-    dot("quit", 1, "", "Exit this program", settings::quit),
+    dot("print", 3, "STRING...", "Print literal STRING", set::print),
+    dot("quit", 1, "", "Exit this program", set::quit),
     dot("read", 3, "FILE", "Read input from FILE", files::read),
     dot(
         "restore",
@@ -257,49 +251,49 @@ pub static DOTS: &[Dot] = &[
         "Show the CREATE statements matching PATTERN\n\
          --indent             One column on each line\n\
          --nosys              Omit objects whose names start with \"sqlite_\"",
-        look::schema,
+        listings::schema,
     ),
     dot(
         "separator",
         3,
         "COL ?ROW?",
         "Change the column and row separators",
-        settings::separator,
+        set::separator,
     ),
     dot(
         "show",
         3,
         "",
         "Show the current values for various settings",
-        settings::show,
+        set::show,
     ),
     dot(
         "stats",
         2,
         "?on|off?",
         "Show SQLite's counters after each statement, or now what it uses",
-        settings::stats,
+        set::stats,
     ),
     dot(
         "tables",
         2,
         "?TABLE?",
         "List names of tables matching LIKE pattern TABLE",
-        look::tables,
+        listings::tables,
     ),
     dot(
         "timer",
         3,
         "on|off",
         "Show time and fuel after each statement",
-        settings::timer,
+        set::timer,
     ),
     dot(
         "width",
         1,
         "NUM1 NUM2 ...",
         "Set minimum column widths for columnar output",
-        settings::width,
+        set::width,
     ),
 ];
 

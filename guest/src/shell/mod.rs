@@ -12,19 +12,19 @@
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
 
 mod commands;
-pub mod complete;
+pub mod completion;
 pub mod console;
 mod dot;
 mod expert;
 mod explain;
 mod files;
 mod lint;
-mod look;
+mod listings;
 mod parameter;
 mod pretty;
 mod redirect;
 pub mod run;
-mod settings;
+mod set;
 mod state;
 mod statement;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use crate::answer::failure::Failure;
 use crate::command::spec::context::Context;
 use crate::engine::database::Database;
 use crate::host::Verdict;
-use crate::text::{complete as whole, scan};
+use crate::text::{complete, scan};
 use console::Console;
 use redirect::{Outlet, Redirect};
 use state::State;
@@ -276,14 +276,14 @@ impl Shell {
             }
             self.pending_line = self.line;
             self.pending.push_str(line.trim_start());
-        } else if terminates(line) && whole::is(&format!("{};", self.pending)) {
+        } else if terminates(line) && complete::is(&format!("{};", self.pending)) {
             self.pending.push(';');
         } else {
             self.pending.push('\n');
             self.pending.push_str(line);
         }
         if line.contains([';', '/']) || terminates(line) {
-            if whole::is(&self.pending) {
+            if complete::is(&self.pending) {
                 return self.flush_pending(scene);
             }
             if only_comments(&self.pending) {

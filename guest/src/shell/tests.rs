@@ -252,7 +252,7 @@ fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
         &mut page,
     );
     let mut complete = |line: &str| {
-        let found = super::complete::complete(&shell, line, line.len(), &mut context);
+        let found = super::completion::complete(&shell, line, line.len(), &mut context);
         (found.start, found.candidates)
     };
     let (start, found) = complete("SELECT ord");

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::sink::OVERWRITE;
+use super::text_output::OVERWRITE;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::command::spec::argument::{Shape, required};

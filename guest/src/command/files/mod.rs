@@ -6,4 +6,4 @@ pub mod dump;
 pub mod export;
 pub mod import;
 pub mod migrate;
-pub mod sink;
+pub mod text_output;

@@ -1,6 +1,6 @@
 //! Writes that cannot be taken back: said before they run, and where undoing stops.
 
-use super::undoes::{past, recording, undo};
+use super::undo::{past, recording, undo};
 use super::*;
 use crate::engine::database::Ending;
 use crate::settings::Limits;

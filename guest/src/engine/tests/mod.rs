@@ -3,14 +3,14 @@
 mod barriers;
 mod batches;
 mod budgets;
+mod dry_runs;
 mod errors;
 mod files;
 mod guards;
 mod layers;
 mod reads;
 mod rows;
-mod tries;
-mod undoes;
+mod undo;
 mod writes;
 
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::Value;
 
 use self::literal::literal;
-use super::sink::{OUT, OVERWRITE, Sink};
+use super::text_output::{OUT, OVERWRITE, Sink};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::command::spec::argument::{Shape, option, positional};

@@ -2,7 +2,7 @@
 
 use rusqlite::types::ValueRef;
 
-use super::sink::{OUT, OVERWRITE, Sink};
+use super::text_output::{OUT, OVERWRITE, Sink};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
