@@ -11,7 +11,10 @@ wasmtime::component::bindgen!({
         default: trappable,
     },
     exports: { default: async },
-    additional_derives: [PartialEq, PartialOrd],
+    trappable_error_type: {
+        "sqlarium:sandbox/storage.error-code" => super::convert::StorageError,
+    },
+    additional_derives: [PartialEq],
     with: {
         "sqlarium:sandbox/storage.file": crate::storage::File,
     },

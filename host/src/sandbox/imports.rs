@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Linker, Resource, WasmList};
-use wasmtime::{Result, StoreContextMut, bail};
+use wasmtime::{Result, StoreContextMut, bail, format_err};
 
 use super::State;
 use super::bindings::mailbox::{self, Verdict};
@@ -17,7 +17,8 @@ use super::bindings::storage::{
     self, Device, ErrorCode, LockLevel, OpenOptions, Role, ShmAction, SyncMode,
 };
 use super::control::{Control, KEPT_BYTES, Stop, Time};
-use crate::storage::{self as files, File, Window};
+use super::convert::StorageError;
+use crate::storage::{File, ShmRegion, Storage};
 
 /// Lines that may wait to be passed on to the client.
 const MAX_UNSENT: usize = 64;
@@ -30,6 +31,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const UNATTENDED: Duration = Duration::from_millis(5);
 
 impl State {
+    /// The files; an instance without any is refused all of them.
+    fn storage(&mut self) -> Result<&mut Storage, StorageError> {
+        self.in_time()?;
+        self.storage
+            .as_mut()
+            .ok_or(StorageError::Code(ErrorCode::Denied))
+    }
+
     fn file(&mut self, file: &Resource<File>) -> Result<&mut File> {
         self.in_time()?;
         Ok(self.table.get_mut(file)?)
@@ -73,37 +82,24 @@ impl storage::Host for State {
         name: String,
         role: Role,
         options: OpenOptions,
-    ) -> Result<Result<Resource<File>, ErrorCode>> {
-        self.in_time()?;
-        let Some(storage) = &self.storage else {
-            return Ok(Err(ErrorCode::Denied));
-        };
-        let options = files::OpenOptions {
-            read_write: options.contains(OpenOptions::READ_WRITE),
-            create: options.contains(OpenOptions::CREATE),
-            exclusive: options.contains(OpenOptions::EXCLUSIVE),
-            delete_on_close: options.contains(OpenOptions::DELETE_ON_CLOSE),
-        };
-        Ok(match storage.open(&name, role, options) {
-            Ok(file) => Ok(self.table.push(file)?),
-            Err(code) => Err(code),
-        })
+    ) -> Result<Resource<File>, StorageError> {
+        let file = self.storage()?.open(&name, role.into(), options.into())?;
+        Ok(self.table.push(file)?)
     }
 
-    fn delete(&mut self, name: String, durable: bool) -> Result<Result<(), ErrorCode>> {
-        self.in_time()?;
-        let Some(storage) = &self.storage else {
-            return Ok(Err(ErrorCode::Denied));
-        };
-        Ok(storage.delete(&name, durable))
+    fn delete(&mut self, name: String, durable: bool) -> Result<(), StorageError> {
+        Ok(self.storage()?.delete(&name, durable)?)
     }
 
-    fn exists(&mut self, name: String, writable: bool) -> Result<Result<bool, ErrorCode>> {
-        self.in_time()?;
-        let Some(storage) = &self.storage else {
-            return Ok(Err(ErrorCode::Denied));
-        };
-        Ok(storage.exists(&name, writable))
+    fn exists(&mut self, name: String, writable: bool) -> Result<bool, StorageError> {
+        Ok(self.storage()?.exists(&name, writable)?)
+    }
+
+    fn convert_error_code(&mut self, error: StorageError) -> Result<ErrorCode> {
+        match error {
+            StorageError::Code(code) => Ok(code),
+            StorageError::Trap(error) => Err(error),
+        }
     }
 }
 
@@ -113,8 +109,8 @@ impl storage::HostFile for State {
         file: Resource<File>,
         offset: u64,
         length: u32,
-    ) -> Result<Result<Vec<u8>, ErrorCode>> {
-        Ok(self.file(&file)?.read(offset, length))
+    ) -> Result<Vec<u8>, StorageError> {
+        Ok(self.file(&file)?.read(offset, length)?)
     }
 
     fn write(
@@ -122,51 +118,47 @@ impl storage::HostFile for State {
         file: Resource<File>,
         offset: u64,
         data: Vec<u8>,
-    ) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.write(offset, &data))
+    ) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.write(offset, &data)?)
     }
 
-    fn truncate(&mut self, file: Resource<File>, size: u64) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.truncate(size))
+    fn truncate(&mut self, file: Resource<File>, size: u64) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.truncate(size)?)
     }
 
-    async fn sync(
-        &mut self,
-        file: Resource<File>,
-        mode: SyncMode,
-    ) -> Result<Result<(), ErrorCode>> {
-        let done = self.file(&file)?.sync(mode);
+    async fn sync(&mut self, file: Resource<File>, mode: SyncMode) -> Result<(), StorageError> {
+        let done = self.file(&file)?.sync(mode.into());
         // Disks take their time.
         give_way().await;
-        Ok(done)
+        Ok(done?)
     }
 
-    fn size(&mut self, file: Resource<File>) -> Result<Result<u64, ErrorCode>> {
-        Ok(self.file(&file)?.size())
+    fn size(&mut self, file: Resource<File>) -> Result<u64, StorageError> {
+        Ok(self.file(&file)?.size()?)
     }
 
-    fn lock(&mut self, file: Resource<File>, level: LockLevel) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.lock(level))
+    fn lock(&mut self, file: Resource<File>, level: LockLevel) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.lock(level.into())?)
     }
 
-    fn unlock(&mut self, file: Resource<File>, level: LockLevel) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.unlock(level))
+    fn unlock(&mut self, file: Resource<File>, level: LockLevel) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.unlock(level.into())?)
     }
 
-    fn check_reserved(&mut self, file: Resource<File>) -> Result<Result<bool, ErrorCode>> {
-        Ok(self.file(&file)?.check_reserved())
+    fn check_reserved(&mut self, file: Resource<File>) -> Result<bool, StorageError> {
+        Ok(self.file(&file)?.check_reserved()?)
     }
 
     fn device(&mut self, file: Resource<File>) -> Result<Device> {
-        Ok(self.file(&file)?.device())
+        Ok(self.file(&file)?.device().into())
     }
 
     fn is_read_only(&mut self, file: Resource<File>) -> Result<bool> {
         Ok(self.file(&file)?.is_read_only())
     }
 
-    fn publish(&mut self, file: Resource<File>, replace: bool) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.publish(replace))
+    fn publish(&mut self, file: Resource<File>, replace: bool) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.publish(replace)?)
     }
 
     fn shm_map(
@@ -175,8 +167,8 @@ impl storage::HostFile for State {
         _region: u32,
         _window: Vec<u8>,
         _extend: bool,
-    ) -> Result<Result<bool, ErrorCode>> {
-        bail!("shm-map takes its window by address; see add_to_linker")
+    ) -> Result<bool, StorageError> {
+        Err(format_err!("shm-map takes its buffer by address; see add_to_linker").into())
     }
 
     fn shm_lock(
@@ -185,8 +177,8 @@ impl storage::HostFile for State {
         slot: u32,
         count: u32,
         action: ShmAction,
-    ) -> Result<Result<(), ErrorCode>> {
-        Ok(self.file(&file)?.shm_lock(slot, count, action))
+    ) -> Result<(), StorageError> {
+        Ok(self.file(&file)?.shm_lock(slot, count, action.into())?)
     }
 
     fn shm_barrier(&mut self, file: Resource<File>) -> Result<()> {
@@ -194,25 +186,25 @@ impl storage::HostFile for State {
         Ok(())
     }
 
-    fn shm_unmap(&mut self, file: Resource<File>, delete: bool) -> Result<Result<(), ErrorCode>> {
+    fn shm_unmap(&mut self, file: Resource<File>, delete: bool) -> Result<(), StorageError> {
         let file = self.file(&file)?;
         let done = file.shm_unmap(delete);
-        taken_back(file)?;
-        Ok(done)
+        check_unmapped(file)?;
+        Ok(done?)
     }
 
     fn drop(&mut self, file: Resource<File>) -> Result<()> {
         let mut file = self.table.delete(file)?;
-        // The guest's memory is still there, and must not keep a window that nothing guards.
+        // The guest's memory is still there, and must not keep a region that nothing guards.
         let _ = file.shm_unmap(false);
-        taken_back(&file)
+        check_unmapped(&file)
     }
 }
 
 /// Ends a guest that has kept shared memory in its own, or has a hole there.
-fn taken_back(file: &File) -> Result<()> {
-    if file.has_lost_window() {
-        bail!("a window on shared memory cannot be made ordinary memory again");
+fn check_unmapped(file: &File) -> Result<()> {
+    if file.shm_unmap_failed() {
+        bail!("a region of shared memory cannot be made ordinary memory again");
     }
     Ok(())
 }
@@ -222,20 +214,20 @@ fn taken_back(file: &File) -> Result<()> {
 pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
     let mut storage = linker.instance("sqlarium:sandbox/storage@0.1.0")?;
-    #[expect(unsafe_code, reason = "the window is an address")]
+    #[expect(unsafe_code, reason = "the buffer is an address")]
     storage.func_wrap(
         "[method]file.shm-map",
         |mut store: StoreContextMut<'_, State>,
-         (file, region, window, extend): (Resource<File>, u32, WasmList<u8>, bool)| {
-            let buffer = window.as_le_slice(&store);
+         (file, region, buffer, extend): (Resource<File>, u32, WasmList<u8>, bool)| {
+            let buffer = buffer.as_le_slice(&store);
             // SAFETY: the buffer lies in the linear memory of the guest that makes this call
             // and so does not run; memories are never moved (4 GiB are reserved), and the
             // handle's `shm_` methods are only called by the same guest.
-            let window = unsafe { Window::new(buffer.as_ptr().cast_mut(), buffer.len()) };
+            let over = unsafe { ShmRegion::new(buffer.as_ptr().cast_mut(), buffer.len()) };
             let file = store.data_mut().file(&file)?;
-            let mapped = window.and_then(|window| file.shm_map(region, window, extend));
-            taken_back(file)?;
-            Ok((mapped,))
+            let mapped = over.and_then(|over| file.shm_map(region, over, extend));
+            check_unmapped(file)?;
+            Ok((mapped.map_err(ErrorCode::from),))
         },
     )?;
     let mut mailbox = linker.instance("sqlarium:sandbox/mailbox@0.1.0")?;

@@ -5,7 +5,7 @@
 //! the middle of a call; the files live on this side and survive it.
 //!
 //! - [`config`]: the one wasmtime configuration, shared with the build script.
-//! - [`bindings`]: `wit/` as Rust.
+//! - [`bindings`]: `wit/` as Rust; [`convert`]: between its types and the storage's.
 //! - [`imports`], [`console`]: what the guest may ask for; [`wasi`]: the sliver of WASI it gets.
 //! - [`control`]: what a running call and its supervisor say to each other.
 //! - [`call`]: runs a call under its budgets and cuts it off if need be.
@@ -16,6 +16,7 @@ pub mod call;
 pub mod config;
 pub mod console;
 pub mod control;
+mod convert;
 mod imports;
 pub mod instance;
 #[cfg(test)]

@@ -21,7 +21,7 @@ use rusqlite::ffi;
 use super::budget::{Budget, FileId};
 use super::names::{DiskPlace, Kind};
 use super::native::{self, NativeFile, REGION};
-use super::window::{self, Window};
+use super::shm::{self, ShmRegion};
 use super::{
     Device, ErrorCode, Handle, LockLevel, OpenOptions, Result, ShmAction, Slots, SyncMode,
 };
@@ -31,19 +31,19 @@ const WAL_HEADER: u64 = 32;
 
 /// How many regions a wal-index can have here: enough for a log of 33 million
 /// frames, and each takes up two of the 65,530 mappings that Linux allows.
-const REGIONS: u32 = 8192;
+const INDEX_REGIONS: u32 = 8192;
 /// How often a read is tried at the end of a file that keeps changing its size.
 const READS: u32 = 100;
-/// How many windows there can be at once.
-const WINDOWS: usize = 8192;
+/// How many regions can be mapped at once, over all files.
+const MAPPED_REGIONS: usize = 8192;
 
 /// What all real files of a storage share.
 #[derive(Clone)]
 pub struct Common {
     budget: Arc<Budget>,
-    windows: Arc<AtomicUsize>,
-    /// How many handles read each database without a `-shm`, by its path.
-    adrift: Arc<Mutex<HashMap<PathBuf, usize>>>,
+    mapped: Arc<AtomicUsize>,
+    /// How many handles read each database in WAL mode without a `-shm`, by the path of that.
+    without_shm: Arc<Mutex<HashMap<PathBuf, usize>>>,
 }
 
 impl Common {
@@ -51,13 +51,15 @@ impl Common {
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
             budget,
-            windows: Arc::default(),
-            adrift: Arc::default(),
+            mapped: Arc::default(),
+            without_shm: Arc::default(),
         }
     }
 
-    fn adrift(&self) -> MutexGuard<'_, HashMap<PathBuf, usize>> {
-        self.adrift.lock().unwrap_or_else(PoisonError::into_inner)
+    fn without_shm(&self) -> MutexGuard<'_, HashMap<PathBuf, usize>> {
+        self.without_shm
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a file.
@@ -130,11 +132,11 @@ struct Index {
     /// The lock slots it holds, one bit each.
     shared: u8,
     exclusive: u8,
-    windows: Vec<Window>,
-    /// Whether it has heard that there is none.
-    adrift: bool,
-    /// Whether a window could not be made ordinary memory again.
-    lost: bool,
+    regions: Vec<ShmRegion>,
+    /// Whether it reads without one.
+    absent: bool,
+    /// Whether a region could not be made ordinary memory again.
+    unmap_failed: bool,
 }
 
 /// An open real file.
@@ -216,32 +218,32 @@ impl Disk {
     }
 
     /// After a read: whether what was read can be trusted.
-    fn check_adrift(&self) -> Result<()> {
-        let adrift = self.index.adrift
+    fn check_without_shm(&self) -> Result<()> {
+        let without_shm = self.index.absent
             || self.kind == Kind::Wal && {
-                let adrift = self.common.adrift();
-                !adrift.is_empty() && adrift.contains_key(&self.place.index)
+                let readers = self.common.without_shm();
+                !readers.is_empty() && readers.contains_key(&self.place.index)
             };
-        if adrift && self.index_exists() {
+        if without_shm && self.index_exists() {
             Err(ErrorCode::Busy)
         } else {
             Ok(())
         }
     }
 
-    fn set_adrift(&mut self, to: bool) {
-        if std::mem::replace(&mut self.index.adrift, to) == to {
+    fn set_without_shm(&mut self, to: bool) {
+        if std::mem::replace(&mut self.index.absent, to) == to {
             return;
         }
-        let mut adrift = self.common.adrift();
-        let count = adrift.entry(self.place.index.clone()).or_default();
+        let mut readers = self.common.without_shm();
+        let count = readers.entry(self.place.index.clone()).or_default();
         *count = if to {
             *count + 1
         } else {
             count.saturating_sub(1)
         };
         if *count == 0 {
-            adrift.remove(&self.place.index);
+            readers.remove(&self.place.index);
         }
     }
 
@@ -250,7 +252,7 @@ impl Disk {
         // It cannot go away in between: whoever removes it has to lock the
         // database exclusively first, and this handle has a shared lock.
         if !self.index_exists() {
-            self.set_adrift(true);
+            self.set_without_shm(true);
             return Err(ErrorCode::CannotInit);
         }
         if extend {
@@ -281,26 +283,26 @@ impl Disk {
         paid
     }
 
-    fn keep_window(&mut self, window: Window) {
-        let windows = &mut self.index.windows;
-        match windows
+    fn add_region(&mut self, region: ShmRegion) {
+        let regions = &mut self.index.regions;
+        match regions
             .iter()
-            .position(|other| other.address() == window.address())
+            .position(|other| other.address() == region.address())
         {
-            Some(at) => windows[at] = window,
+            Some(at) => regions[at] = region,
             None => {
-                self.common.windows.fetch_add(1, Ordering::Relaxed);
-                windows.push(window);
+                self.common.mapped.fetch_add(1, Ordering::Relaxed);
+                regions.push(region);
             }
         }
     }
 
-    fn forget_windows(&mut self) -> Vec<Window> {
-        let windows = std::mem::take(&mut self.index.windows);
+    fn take_regions(&mut self) -> Vec<ShmRegion> {
+        let regions = std::mem::take(&mut self.index.regions);
         self.common
-            .windows
-            .fetch_sub(windows.len(), Ordering::Relaxed);
-        windows
+            .mapped
+            .fetch_sub(regions.len(), Ordering::Relaxed);
+        regions
     }
 
     /// Lets go of all slots: SQLite's layer, when it closes the `-shm`, does not.
@@ -323,8 +325,8 @@ impl Disk {
     /// Brings copies up to date. After locking alone, not at a barrier: SQLite
     /// reads the two copies of the header with a barrier in between, and would
     /// take any commit since the last look for damage.
-    fn refresh_windows(&mut self) {
-        self.index.windows.iter_mut().for_each(Window::refresh);
+    fn refresh_regions(&mut self) {
+        self.index.regions.iter_mut().for_each(ShmRegion::refresh);
     }
 }
 
@@ -338,7 +340,7 @@ impl Handle for Disk {
         // read that again, in case it is just growing or shrinking.
         for _ in 0..READS {
             if data.is_empty() || file.read(offset, &mut data)? {
-                self.check_adrift()?;
+                self.check_without_shm()?;
                 return Ok(data);
             }
             data.resize(
@@ -383,7 +385,7 @@ impl Handle for Disk {
             return Ok(0);
         };
         let size = file.size()?;
-        self.check_adrift()?;
+        self.check_without_shm()?;
         // Where SQLite indexes a log in its own memory, a header alone would make it
         // look again and again: it takes the salts only from a header with frames
         // after it, and then misses them (`walIndexRecover` and
@@ -395,7 +397,7 @@ impl Handle for Disk {
     }
 
     fn device(&mut self) -> Device {
-        let shared_memory = self.kind == Kind::Database && window::available();
+        let shared_memory = self.kind == Kind::Database && shm::available();
         let (sector_size, characteristics) = self.open.as_mut().map_or(
             (4096, ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE),
             |(file, _)| file.device(),
@@ -445,39 +447,39 @@ impl Handle for Disk {
         }
     }
 
-    fn shm_map(&mut self, region: u32, mut window: Window, extend: bool) -> Result<bool> {
-        if self.kind != Kind::Database || !window::available() {
+    fn shm_map(&mut self, index: u32, mut over: ShmRegion, extend: bool) -> Result<bool> {
+        if self.kind != Kind::Database || !shm::available() {
             return Err(ErrorCode::NoSharedMemory);
         }
-        if region >= REGIONS || self.level < LockLevel::Shared {
+        if index >= INDEX_REGIONS || self.level < LockLevel::Shared {
             return Err(ErrorCode::Invalid);
         }
-        if self.common.windows.load(Ordering::Relaxed) >= WINDOWS {
+        if self.common.mapped.load(Ordering::Relaxed) >= MAPPED_REGIONS {
             return Err(ErrorCode::Io);
         }
-        let extend = extend && !self.index.adrift;
+        let extend = extend && !self.index.absent;
         let (address, copied) = if self.read_only && !self.has_index() {
-            self.join_index(region, extend)?
+            self.join_index(index, extend)?
         } else {
             if extend {
-                self.pay_for_index(region)?;
+                self.pay_for_index(index)?;
             }
-            self.opened()?.0.shm_map(region, extend)?
+            self.opened()?.0.shm_map(index, extend)?
         };
-        self.set_adrift(false);
+        self.set_without_shm(false);
         match address {
             Some(address) if copied => {
-                window.copy_from(address);
-                self.keep_window(window);
+                over.copy_from(address);
+                self.add_region(over);
                 Err(ErrorCode::ReadOnly)
             }
             Some(address) => {
-                if let Err(error) = window.share(address) {
+                if let Err(error) = over.share(address) {
                     // The pages may be gone already, and a hole would crash the host.
-                    self.index.lost |= window.clear().is_err();
+                    self.index.unmap_failed |= over.clear().is_err();
                     return Err(error);
                 }
-                self.keep_window(window);
+                self.add_region(over);
                 Ok(true)
             }
             // Someone is just making it, and this handle cannot do it for them.
@@ -487,7 +489,7 @@ impl Handle for Disk {
     }
 
     fn shm_lock(&mut self, slots: Slots, action: ShmAction) -> Result<()> {
-        if self.index.adrift {
+        if self.index.absent {
             return Ok(());
         }
         let mask = slots.mask();
@@ -508,7 +510,7 @@ impl Handle for Disk {
             ShmAction::UnlockShared => self.index.shared &= !mask,
             ShmAction::UnlockExclusive => self.index.exclusive &= !mask,
         }
-        self.refresh_windows();
+        self.refresh_regions();
         Ok(())
     }
 
@@ -520,12 +522,12 @@ impl Handle for Disk {
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
         let mut cleared = Ok(());
-        for mut window in self.forget_windows() {
-            cleared = cleared.and(window.clear());
+        for mut region in self.take_regions() {
+            cleared = cleared.and(region.clear());
         }
-        self.index.lost |= cleared.is_err();
+        self.index.unmap_failed |= cleared.is_err();
         self.release_slots();
-        self.set_adrift(false);
+        self.set_without_shm(false);
         let delete = delete && !self.read_only;
         if let Some((file, id)) = &mut self.open {
             file.shm_unmap(delete)?;
@@ -537,17 +539,17 @@ impl Handle for Disk {
         cleared
     }
 
-    fn has_lost_window(&self) -> bool {
-        self.index.lost
+    fn shm_unmap_failed(&self) -> bool {
+        self.index.unmap_failed
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // The windows stay as they are: the guest they are part of may be gone.
-        self.forget_windows();
+        // The regions stay as they are: the guest they are part of may be gone.
+        self.take_regions();
         self.release_slots();
-        self.set_adrift(false);
+        self.set_without_shm(false);
         if let Some((file, id)) = self.open.take() {
             drop(file);
             self.common.budget.closed(id);

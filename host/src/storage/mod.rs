@@ -12,7 +12,8 @@
 //! - [`plain`]: files read as they are; [`staged`]: files that get their name when
 //!   they are whole; [`streams`]: standard input and output as either.
 //! - [`guard`]: what is a database, and so no plain file.
-//! - [`window`]: shared memory put over a buffer of the guest.
+//! - [`shm`]: regions of the wal-index, mapped over buffers of the guest.
+//! - [`types`]: what is asked for and answered.
 //!
 //! No one else in this process may open, and above all close, a database file
 //! or its `-shm`: closing any descriptor of a file drops every POSIX lock that
@@ -29,9 +30,10 @@ mod native;
 mod owned;
 mod plain;
 mod root;
+mod shm;
 mod staged;
 mod streams;
-mod window;
+mod types;
 
 #[cfg(test)]
 mod tests;
@@ -40,11 +42,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-pub use crate::sandbox::bindings::storage::{
-    Device, ErrorCode, LockLevel, Role, ShmAction, SyncMode,
-};
 pub use names::{Granted, Grants, Root, Served, Target};
-pub use window::Window;
+pub use shm::ShmRegion;
+pub use types::{Device, ErrorCode, LockLevel, OpenOptions, Result, Role, ShmAction, SyncMode};
 
 use budget::Budget;
 use guard::Guard;
@@ -58,21 +58,6 @@ const NAME_BYTES: usize = 4096;
 const OPEN_FILES: usize = 256;
 /// The largest offset a file can have; SQLite's are signed.
 const LAST_OFFSET: u64 = i64::MAX as u64;
-
-/// How to open a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// For writing as well as for reading.
-    pub read_write: bool,
-    /// Make it if it is not there.
-    pub create: bool,
-    /// Fail if it is there.
-    pub exclusive: bool,
-    /// Nobody wants it after this handle; for temporary files only.
-    pub delete_on_close: bool,
-}
-
-type Result<T> = std::result::Result<T, ErrorCode>;
 
 /// What every kind of file can do. Arguments are checked by [`File`]; the
 /// defaults are those of a file that no one else can see.
@@ -101,7 +86,7 @@ trait Handle: Send {
     fn publish(&mut self, _replace: bool) -> Result<()> {
         Err(ErrorCode::Invalid)
     }
-    fn shm_map(&mut self, _region: u32, _window: Window, _extend: bool) -> Result<bool> {
+    fn shm_map(&mut self, _index: u32, _over: ShmRegion, _extend: bool) -> Result<bool> {
         Err(ErrorCode::NoSharedMemory)
     }
     fn shm_lock(&mut self, _slots: Slots, _action: ShmAction) -> Result<()> {
@@ -111,7 +96,7 @@ trait Handle: Send {
     fn shm_unmap(&mut self, _delete: bool) -> Result<()> {
         Ok(())
     }
-    fn has_lost_window(&self) -> bool {
+    fn shm_unmap_failed(&self) -> bool {
         false
     }
 }
@@ -290,7 +275,7 @@ impl Drop for Slot {
 
 /// An open file. Dropping it closes it and lets go of its locks, and touches no
 /// guest memory, so that it may be dropped before or after the guest. While the
-/// guest lives on, [`File::shm_unmap`] comes first, so that its windows become
+/// guest lives on, [`File::shm_unmap`] comes first, so that its buffers become
 /// its own again.
 pub struct File {
     // Dropped first: what it holds may need the storage.
@@ -388,15 +373,15 @@ impl File {
         self.handle.publish(replace)
     }
 
-    /// Puts one region of the wal-index over `window` and answers whether the
-    /// region exists. [`ErrorCode::ReadOnly`] means that it does, and that
-    /// `window` holds a copy of it.
-    pub fn shm_map(&mut self, region: u32, window: Window, extend: bool) -> Result<bool> {
-        self.handle.shm_map(region, window, extend)
+    /// Maps region `index` of the wal-index over the buffer `over` and answers whether the
+    /// region exists; with `extend` it is created if not. [`ErrorCode::ReadOnly`] means that
+    /// it exists and that `over` holds a copy of it.
+    pub fn shm_map(&mut self, index: u32, over: ShmRegion, extend: bool) -> Result<bool> {
+        self.handle.shm_map(index, over, extend)
     }
 
     /// Takes or releases `count` lock slots of the wal-index from `slot` on.
-    /// Brings windows that hold copies up to date.
+    /// Brings regions that are copies up to date.
     pub fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()> {
         let shared = matches!(action, ShmAction::LockShared | ShmAction::UnlockShared);
         if shared && count != 1 {
@@ -410,15 +395,15 @@ impl File {
         self.handle.shm_barrier();
     }
 
-    /// Lets go of the wal-index; its windows become ordinary, zeroed memory.
+    /// Lets go of the wal-index; its regions become ordinary, zeroed memory.
     pub fn shm_unmap(&mut self, delete: bool) -> Result<()> {
         self.handle.shm_unmap(delete)
     }
 
-    /// Whether the system refused to make one of its windows ordinary memory. Then its pages
+    /// Whether the system refused to make one of its regions ordinary memory. Then its pages
     /// may still be those of a file, or none: the guest must not go on.
-    pub fn has_lost_window(&self) -> bool {
-        self.handle.has_lost_window()
+    pub fn shm_unmap_failed(&self) -> bool {
+        self.handle.shm_unmap_failed()
     }
 }
 

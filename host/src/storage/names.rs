@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::owned;
 use super::root::OpenRoot;
 use super::{ErrorCode, NAME_BYTES, Result};
 
@@ -391,7 +390,7 @@ fn granted(path: &Path) -> Result<FilePlace> {
         return Err(ErrorCode::Denied);
     }
     Ok(FilePlace {
-        directory: fs::File::open(parent).map_err(|error| owned::code(&error))?,
+        directory: fs::File::open(parent)?,
         parent: parent.to_owned(),
         base: base.to_owned(),
         readonly: false,

@@ -5,10 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use rusqlite::ffi;
-
 use super::budget::Budget;
-use super::{Device, ErrorCode, Handle, Result};
+use super::{Device, Handle, Result};
 
 /// A file whose size only this handle changes, and whose bytes are paid for.
 pub struct Owned {
@@ -25,11 +23,7 @@ impl Owned {
     /// An empty file of the operating system without a name, for sorter runs, temporary
     /// tables and statement journals; gone when it is closed, also by a crash.
     pub fn temporary(budget: Arc<Budget>) -> Result<Self> {
-        Ok(Self::new(
-            tempfile::tempfile().map_err(|error| code(&error))?,
-            0,
-            budget,
-        ))
+        Ok(Self::new(tempfile::tempfile()?, 0, budget))
     }
 
     /// The empty `file`, for which `floor` bytes have been taken from the budget.
@@ -69,7 +63,7 @@ impl Owned {
         self.budget.take(growth)?;
         if let Err(error) = change(&self.file) {
             self.budget.give(growth);
-            return Err(code(&error));
+            return Err(error.into());
         }
         self.size = size;
         Ok(())
@@ -80,8 +74,7 @@ impl Handle for Owned {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let there = self.size.saturating_sub(offset).min(length as u64);
         let mut data = vec![0; there as usize];
-        let read = self.file.read_exact_at(&mut data, offset);
-        read.map_err(|error| code(&error))?;
+        self.file.read_exact_at(&mut data, offset)?;
         Ok(data)
     }
 
@@ -95,7 +88,7 @@ impl Handle for Owned {
         if size > self.size {
             return self.grow(size, |file| file.set_len(size));
         }
-        self.file.set_len(size).map_err(|error| code(&error))?;
+        self.file.set_len(size)?;
         self.budget.give(self.cost(self.size) - self.cost(size));
         self.size = size;
         Ok(())
@@ -106,11 +99,7 @@ impl Handle for Owned {
     }
 
     fn device(&mut self) -> Device {
-        Device {
-            sector_size: 4096,
-            characteristics: ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE as u32,
-            shared_memory: false,
-        }
+        Device::PRIVATE
     }
 }
 
@@ -119,21 +108,5 @@ impl Drop for Owned {
         if !self.kept {
             self.budget.give(self.cost(self.size));
         }
-    }
-}
-
-/// What a failure of the operating system means to the guest.
-pub fn code(error: &io::Error) -> ErrorCode {
-    use io::ErrorKind as K;
-    // What a symbolic link is refused as has no stable name in the standard library.
-    if error.raw_os_error() == Some(libc::ELOOP) {
-        return ErrorCode::Denied;
-    }
-    match error.kind() {
-        K::StorageFull | K::QuotaExceeded | K::FileTooLarge => ErrorCode::Full,
-        K::NotFound => ErrorCode::NotFound,
-        K::ReadOnlyFilesystem => ErrorCode::ReadOnly,
-        K::PermissionDenied | K::NotADirectory | K::InvalidFilename => ErrorCode::Denied,
-        _ => ErrorCode::Io,
     }
 }

@@ -4,12 +4,10 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use rusqlite::ffi;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use super::guard::Guard;
 use super::names::FilePlace;
-use super::owned;
 use super::{Device, ErrorCode, Handle, Result};
 
 /// An ordinary file, open for reading.
@@ -23,12 +21,10 @@ impl Plain {
     /// Opens what is at `place`. Only an ordinary file will do: a symbolic link leads
     /// elsewhere, a pipe would be waited for, and a device may do anything.
     pub fn open(place: &FilePlace, guard: Arc<Guard>) -> Result<Self> {
-        let code = |error: rustix::io::Errno| owned::code(&error.into());
         if guard.is_full() {
             return Err(ErrorCode::Io);
         }
-        let there = rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(code)?;
+        let there = rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW)?;
         #[allow(
             clippy::unnecessary_cast,
             reason = "the types differ from system to system"
@@ -38,17 +34,13 @@ impl Plain {
             return Err(ErrorCode::Denied);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&place.directory, &place.base, flags, Mode::empty())
-            .map_err(code)?;
+        let file = rustix::fs::openat(&place.directory, &place.base, flags, Mode::empty())?;
         let plain = Self {
             file: Some(file.into()),
             guard,
         };
         // Whatever was put in its place since.
-        let metadata = plain
-            .file()?
-            .metadata()
-            .map_err(|error| owned::code(&error))?;
+        let metadata = plain.file()?.metadata()?;
         if !metadata.is_file() || plain.guard.protects_file(&metadata) {
             return Err(ErrorCode::Denied);
         }
@@ -63,7 +55,7 @@ impl Plain {
 impl Handle for Plain {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let file = self.file()?;
-        let size = file.metadata().map_err(|error| owned::code(&error))?.len();
+        let size = file.metadata()?.len();
         let mut data = vec![0; size.saturating_sub(offset).min(length as u64) as usize];
         let mut there = 0;
         while there < data.len() {
@@ -71,7 +63,7 @@ impl Handle for Plain {
                 Ok(0) => break,
                 Ok(more) => there += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(owned::code(&error)),
+                Err(error) => return Err(error.into()),
             }
         }
         data.truncate(there);
@@ -87,16 +79,11 @@ impl Handle for Plain {
     }
 
     fn size(&mut self) -> Result<u64> {
-        let metadata = self.file()?.metadata();
-        Ok(metadata.map_err(|error| owned::code(&error))?.len())
+        Ok(self.file()?.metadata()?.len())
     }
 
     fn device(&mut self) -> Device {
-        Device {
-            sector_size: 4096,
-            characteristics: ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE as u32,
-            shared_memory: false,
-        }
+        Device::PRIVATE
     }
 
     fn is_read_only(&self) -> bool {

@@ -19,7 +19,7 @@ use super::budget::{Budget, FILE_BYTES, FileId};
 use super::guard::Guard;
 use super::names::FilePlace;
 use super::native::NativeFile;
-use super::owned::{self, Owned};
+use super::owned::Owned;
 use super::{Device, ErrorCode, Handle, LockLevel, Result};
 
 /// What the files beside a database that is in use are called.
@@ -56,7 +56,7 @@ impl Staged {
         }
         budget.take(FILE_BYTES)?;
         let made = make(&place.directory).inspect_err(|_| budget.give(FILE_BYTES));
-        let (file, name) = made.map_err(code)?;
+        let (file, name) = made?;
         Ok(Self {
             file: Owned::new(file, FILE_BYTES, budget),
             place,
@@ -95,17 +95,15 @@ impl Staged {
         // Not readable by more people than before.
         let mode = fs::Permissions::from_mode(there.st_mode & 0o777);
         let file = self.file.file();
-        file.set_permissions(mode)
-            .map_err(|error| owned::code(&error))?;
+        file.set_permissions(mode)?;
         let directory = &self.place.directory;
         if self.name.is_none() {
-            self.name = Some(
-                unused_name(|name| link_unnamed(self.file.file(), directory, name))
-                    .map_err(code)?,
-            );
+            self.name = Some(unused_name(|name| {
+                link_unnamed(self.file.file(), directory, name)
+            })?);
         }
         let name = self.name.as_deref().unwrap_or_default();
-        rustix::fs::renameat(directory, name, directory, &self.place.base).map_err(code)?;
+        rustix::fs::renameat(directory, name, directory, &self.place.base)?;
         self.file.budget().replaced(
             FileId {
                 #[allow(
@@ -129,7 +127,7 @@ impl Staged {
             match rustix::fs::statat(&self.place.directory, base, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => return Err(ErrorCode::Busy),
                 Err(Errno::NOENT) => {}
-                Err(error) => return Err(code(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -165,8 +163,7 @@ impl Handle for Staged {
         if self.published {
             return Err(ErrorCode::Invalid);
         }
-        let synced = self.file.file().sync_all();
-        synced.map_err(|error| owned::code(&error))?;
+        self.file.file().sync_all()?;
         self.companions()?;
         match self.link() {
             Ok(()) => {}
@@ -175,7 +172,7 @@ impl Handle for Staged {
                 let there = look(&self.place)?.ok_or(ErrorCode::Busy)?;
                 self.supplant(&there)?;
             }
-            Err(error) => return Err(code(error)),
+            Err(error) => return Err(error.into()),
         }
         self.name = None;
         self.published = true;
@@ -201,7 +198,7 @@ fn look(place: &FilePlace) -> Result<Option<Stat>> {
     match rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(code(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -269,10 +266,6 @@ fn unused_name(
         }
     }
     Err(Errno::EXIST)
-}
-
-fn code(error: Errno) -> ErrorCode {
-    owned::code(&error.into())
 }
 
 impl Guard {

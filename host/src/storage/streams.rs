@@ -7,8 +7,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::ffi;
-
 use super::{Device, ErrorCode, Handle, Result};
 
 /// How much is read at once, in bytes, and how many such pieces may wait.
@@ -17,12 +15,6 @@ const PIECES: usize = 4;
 
 /// How long a read waits for input, so that the budget of time is kept.
 const PATIENCE: Duration = Duration::from_millis(20);
-
-const DEVICE: Device = Device {
-    sector_size: 4096,
-    characteristics: ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE as u32,
-    shared_memory: false,
-};
 
 /// Standard input, from its start and byte after byte.
 pub struct Input {
@@ -117,7 +109,7 @@ impl Handle for Input {
     }
 
     fn device(&mut self) -> Device {
-        DEVICE
+        Device::PRIVATE
     }
 
     fn is_read_only(&self) -> bool {
@@ -139,14 +131,11 @@ impl Output {
     }
 
     fn check(&self, done: io::Result<()>) -> Result<()> {
-        done.map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => {
+        Ok(done.inspect_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
                 self.closed.store(true, Ordering::Relaxed);
-                ErrorCode::Io
             }
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::Full,
-            _ => ErrorCode::Io,
-        })
+        })?)
     }
 }
 
@@ -173,7 +162,7 @@ impl Handle for Output {
     }
 
     fn device(&mut self) -> Device {
-        DEVICE
+        Device::PRIVATE
     }
 
     fn publish(&mut self, _replace: bool) -> Result<()> {

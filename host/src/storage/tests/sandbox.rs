@@ -204,11 +204,11 @@ impl guest::File for Handle {
         self.with(|file| file.publish(replace))
     }
 
-    fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> guest::Result<bool> {
+    fn shm_map(&mut self, index: u32, over: &mut [u8], extend: bool) -> guest::Result<bool> {
         self.with(|file| {
             // SAFETY: the guest allocated it for this and keeps it until `shm_unmap`.
-            let window = unsafe { Window::new(window.as_mut_ptr(), window.len()) }?;
-            file.shm_map(region, window, extend)
+            let over = unsafe { ShmRegion::new(over.as_mut_ptr(), over.len()) }?;
+            file.shm_map(index, over, extend)
         })
     }
 

@@ -16,8 +16,8 @@ struct Guest {
 }
 
 impl Guest {
-    fn new(windows: usize) -> Self {
-        let length = windows * REGION;
+    fn new(buffers: usize) -> Self {
+        let length = buffers * REGION;
         // SAFETY: asks for new memory anywhere.
         let at = unsafe {
             let (access, kind) = (
@@ -33,30 +33,30 @@ impl Guest {
         }
     }
 
-    fn byte(&self, window: usize, at: usize) -> *mut u8 {
-        assert!(at < REGION && window < self.length / REGION);
-        self.at.as_ptr().wrapping_add(window * REGION + at)
+    fn byte(&self, buffer: usize, at: usize) -> *mut u8 {
+        assert!(at < REGION && buffer < self.length / REGION);
+        self.at.as_ptr().wrapping_add(buffer * REGION + at)
     }
 
-    fn window(&self, window: usize) -> Window {
+    fn buffer(&self, buffer: usize) -> ShmRegion {
         // SAFETY: inside the mapping, which lives until `self` is dropped.
-        unsafe { Window::new(self.byte(window, 0), REGION).unwrap() }
+        unsafe { ShmRegion::new(self.byte(buffer, 0), REGION).unwrap() }
     }
 
-    fn get(&self, window: usize, at: usize) -> u8 {
+    fn get(&self, buffer: usize, at: usize) -> u8 {
         // SAFETY: inside the mapping.
-        unsafe { self.byte(window, at).read_volatile() }
+        unsafe { self.byte(buffer, at).read_volatile() }
     }
 
-    fn set(&self, window: usize, at: usize, to: u8) {
+    fn set(&self, buffer: usize, at: usize, to: u8) {
         // SAFETY: inside the mapping.
-        unsafe { self.byte(window, at).write_volatile(to) }
+        unsafe { self.byte(buffer, at).write_volatile(to) }
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`; windows over it are part of it.
+        // SAFETY: mapped by `new`; buffers are part of it.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
     }
 }
@@ -68,22 +68,22 @@ fn database(storage: &Storage) -> File {
 }
 
 #[test]
-fn a_window_is_the_shared_memory_itself_until_it_is_unmapped() {
+fn a_buffer_is_the_shared_memory_itself_until_it_is_unmapped() {
     let folder = folder();
     let storage = serving(folder.path(), false, MIB);
     let (mut one, mut other) = (database(&storage), database(&storage));
     let guest = Guest::new(4);
     guest.set(0, 7, 99);
     assert_eq!(
-        one.shm_map(0, guest.window(0), false),
+        one.shm_map(0, guest.buffer(0), false),
         Ok(false),
         "there is none yet"
     );
-    assert_eq!(guest.get(0, 7), 99, "and the window is untouched");
-    assert_eq!(one.shm_map(1, guest.window(1), true), Ok(true));
-    assert_eq!(one.shm_map(0, guest.window(0), true), Ok(true));
-    assert_eq!(other.shm_map(0, guest.window(2), false), Ok(true));
-    assert_eq!(other.shm_map(1, guest.window(3), false), Ok(true));
+    assert_eq!(guest.get(0, 7), 99, "and the buffer is untouched");
+    assert_eq!(one.shm_map(1, guest.buffer(1), true), Ok(true));
+    assert_eq!(one.shm_map(0, guest.buffer(0), true), Ok(true));
+    assert_eq!(other.shm_map(0, guest.buffer(2), false), Ok(true));
+    assert_eq!(other.shm_map(1, guest.buffer(3), false), Ok(true));
     for (from, to, value) in [(0, 2, 11), (3, 1, 22)] {
         guest.set(from, 1000, value);
         guest.set(from, REGION - 1, value);
@@ -100,14 +100,14 @@ fn a_window_is_the_shared_memory_itself_until_it_is_unmapped() {
     assert_eq!(
         guest.get(2, 1000),
         11,
-        "the window is ordinary memory again"
+        "the buffer is ordinary memory again"
     );
     assert_eq!(guest.get(3, 1000), 22);
     other.shm_unmap(true).unwrap();
     assert_eq!(guest.get(2, 1000), 0);
     assert!(!folder.path().join("shop.db-shm").exists());
     assert_eq!(
-        one.shm_map(0, guest.window(0), true),
+        one.shm_map(0, guest.buffer(0), true),
         Ok(true),
         "it can be mapped again"
     );
@@ -119,8 +119,8 @@ fn a_file_may_go_before_or_after_the_guest() {
     let storage = serving(folder.path(), false, MIB);
     let (mut before, mut after) = (database(&storage), database(&storage));
     let guest = Guest::new(2);
-    before.shm_map(0, guest.window(0), true).unwrap();
-    after.shm_map(0, guest.window(1), true).unwrap();
+    before.shm_map(0, guest.buffer(0), true).unwrap();
+    after.shm_map(0, guest.buffer(1), true).unwrap();
     drop(before);
     guest.set(0, 500, 5);
     assert_eq!(guest.get(0, 500), 5);
@@ -129,7 +129,7 @@ fn a_file_may_go_before_or_after_the_guest() {
 }
 
 #[test]
-fn a_window_is_one_region_of_whole_pages() {
+fn a_buffer_is_one_region_of_whole_pages() {
     let guest = Guest::new(3);
     for (at, length) in [
         (0, REGION - 1),
@@ -140,11 +140,11 @@ fn a_window_is_one_region_of_whole_pages() {
         (512, REGION),
     ] {
         // SAFETY: inside the mapping.
-        let window = unsafe { Window::new(guest.byte(0, at), length) };
-        assert_eq!(window.map(drop), Err(ErrorCode::Invalid), "{at} {length}");
+        let region = unsafe { ShmRegion::new(guest.byte(0, at), length) };
+        assert_eq!(region.map(drop), Err(ErrorCode::Invalid), "{at} {length}");
     }
     // SAFETY: refused, so never used.
-    assert!(unsafe { Window::new(std::ptr::null_mut(), REGION) }.is_err());
+    assert!(unsafe { ShmRegion::new(std::ptr::null_mut(), REGION) }.is_err());
 }
 
 #[test]
@@ -155,26 +155,26 @@ fn the_index_is_not_extended_beyond_reason_or_budget() {
     let guest = Guest::new(1);
     for region in [8192, u32::MAX] {
         assert_eq!(
-            file.shm_map(region, guest.window(0), true),
+            file.shm_map(region, guest.buffer(0), true),
             Err(ErrorCode::Invalid)
         );
     }
     assert_eq!(
-        file.shm_map(100, guest.window(0), true),
+        file.shm_map(100, guest.buffer(0), true),
         Err(ErrorCode::Full)
     );
-    assert_eq!(file.shm_map(9, guest.window(0), true), Ok(true));
+    assert_eq!(file.shm_map(9, guest.buffer(0), true), Ok(true));
     assert_eq!(
         storage.grown(),
         10 * REGION as u64 + 4096,
         "the file that was made costs a block"
     );
-    assert_eq!(file.shm_map(9, guest.window(0), true), Ok(true));
+    assert_eq!(file.shm_map(9, guest.buffer(0), true), Ok(true));
     file.shm_unmap(true).unwrap();
     assert_eq!(storage.grown(), 4096);
     file.unlock(LockLevel::None).unwrap();
     assert_eq!(
-        file.shm_map(0, guest.window(0), true),
+        file.shm_map(0, guest.buffer(0), true),
         Err(ErrorCode::Invalid),
         "only under a shared lock"
     );
@@ -186,8 +186,8 @@ fn slots_are_locked_between_handles_and_released_only_by_their_holder() {
     let storage = serving(folder.path(), false, MIB);
     let (mut one, mut other) = (database(&storage), database(&storage));
     let guest = Guest::new(2);
-    one.shm_map(0, guest.window(0), true).unwrap();
-    other.shm_map(0, guest.window(1), true).unwrap();
+    one.shm_map(0, guest.buffer(0), true).unwrap();
+    other.shm_map(0, guest.buffer(1), true).unwrap();
     one.shm_lock(3, 1, ShmAction::LockShared).unwrap();
     other.shm_lock(3, 1, ShmAction::LockShared).unwrap();
     assert_eq!(

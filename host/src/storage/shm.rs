@@ -1,4 +1,4 @@
-//! Shared memory put over a buffer of the guest.
+//! Regions of the wal-index, shared memory that is mapped over buffers of the guest.
 
 #![expect(
     unsafe_code,
@@ -16,9 +16,9 @@ pub(super) fn available() -> bool {
     cfg!(target_os = "linux") && REGION.is_multiple_of(page_size())
 }
 
-/// A buffer in guest memory that takes up one region of the wal-index.
+/// A buffer in guest memory that one region of the wal-index is mapped over.
 #[derive(Debug)]
-pub struct Window {
+pub struct ShmRegion {
     at: NonNull<u8>,
     /// Where to copy from, if the region could not be put here itself.
     source: Option<NonNull<u8>>,
@@ -26,9 +26,9 @@ pub struct Window {
 
 // SAFETY: an address; what is done with it takes `&mut`, and happens inside the
 // calls of the guest that owns the memory.
-unsafe impl Send for Window {}
+unsafe impl Send for ShmRegion {}
 
-impl Window {
+impl ShmRegion {
     /// The buffer of `length` bytes at `at`. Refuses one that is not exactly one
     /// region long, or does not consist of whole pages.
     ///
@@ -37,7 +37,7 @@ impl Window {
     /// The buffer must lie in pages that are a guest's linear memory and can be
     /// read and written; the guest must not be running. That has to stay so
     /// whenever one of [`super::File`]'s `shm_` methods is called on a file that
-    /// has got the window, until `shm_unmap`. Nothing else touches it: the
+    /// has got the region, until `shm_unmap`. Nothing else touches it: the
     /// memory may go before the file does.
     pub unsafe fn new(at: *mut u8, length: usize) -> Result<Self> {
         let at = NonNull::new(at).ok_or(ErrorCode::Invalid)?;
@@ -55,16 +55,16 @@ impl Window {
         self.at.addr().get()
     }
 
-    /// Puts the pages at `region`, which are shared memory, here too. After a
-    /// failure the window has to be cleared.
+    /// Maps the pages at `mapped`, which are shared memory, here too. After a
+    /// failure the region has to be cleared.
     #[cfg(target_os = "linux")]
-    pub(super) fn share(&mut self, region: NonNull<u8>) -> Result<()> {
-        // SAFETY: an old size of zero leaves the shared mapping at `region` as
-        // it is and makes a second one of the same pages, at the window, which
-        // consists of whole pages that are the guest's (`Window::new`).
+    pub(super) fn share(&mut self, mapped: NonNull<u8>) -> Result<()> {
+        // SAFETY: an old size of zero leaves the shared mapping at `mapped` as
+        // it is and makes a second one of the same pages, at the buffer, which
+        // consists of whole pages that are the guest's (`ShmRegion::new`).
         let at = unsafe {
             libc::mremap(
-                region.as_ptr().cast(),
+                mapped.as_ptr().cast(),
                 0,
                 REGION,
                 libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
@@ -79,15 +79,15 @@ impl Window {
 
     /// Not on this system.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn share(&mut self, _region: NonNull<u8>) -> Result<()> {
+    pub(super) fn share(&mut self, _mapped: NonNull<u8>) -> Result<()> {
         Err(ErrorCode::NoSharedMemory)
     }
 
-    /// Shows a copy of `region`, as of each [`Window::refresh`]. Used where the
-    /// region cannot be written: pages that the guest can read but not write
+    /// Shows a copy of `mapped`, as of each [`ShmRegion::refresh`]. Used where that
+    /// cannot be written: pages that the guest can read but not write
     /// would crash the host when it hands a result over to them.
-    pub(super) fn copy_from(&mut self, region: NonNull<u8>) {
-        self.source = Some(region);
+    pub(super) fn copy_from(&mut self, mapped: NonNull<u8>) {
+        self.source = Some(mapped);
         self.refresh();
     }
 
@@ -98,17 +98,17 @@ impl Window {
             for word in 0..REGION / size_of::<u64>() {
                 // SAFETY: both are regions of mapped memory, aligned to a page:
                 // `source` until the file's `shm_unmap`, which drops this
-                // window, and the window as `Window::new` was promised. Other
+                // region, and the buffer as `ShmRegion::new` was promised. Other
                 // processes store to `source` meanwhile, hence volatile.
                 unsafe { to.add(word).write_volatile(from.add(word).read_volatile()) }
             }
         }
     }
 
-    /// Makes the window ordinary memory, all zeros.
+    /// Makes the buffer ordinary memory again, all zeros.
     pub(super) fn clear(&mut self) -> Result<()> {
         self.source = None;
-        // SAFETY: replaces whole pages that are the guest's (`Window::new`) by
+        // SAFETY: replaces whole pages that are the guest's (`ShmRegion::new`) by
         // private, zeroed ones that can be read and written, as they were.
         let at = unsafe {
             libc::mmap(
