@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::ffi;
 
-use super::budget::{Budget, FileId};
-use super::names::{DiskPlace, Kind};
+use super::names::DiskPlace;
 use super::native::{self, NativeFile, REGION};
+use super::quota::{FileId, Quota};
 use super::shm::{self, ShmRegion};
 use super::{
-    Device, ErrorCode, Handle, LockLevel, OpenOptions, Result, ShmAction, Slots, SyncMode,
+    Device, ErrorCode, Handle, LockLevel, OpenOptions, Result, Role, ShmAction, ShmSlots, SyncMode,
 };
 
 /// The size of the header of a log, in bytes (`WAL_HDRSIZE` in SQLite's `wal.c`).
@@ -39,18 +39,18 @@ const MAPPED_REGIONS: usize = 8192;
 
 /// What all real files of a storage share.
 #[derive(Clone)]
-pub struct Common {
-    budget: Arc<Budget>,
+pub struct DiskFiles {
+    quota: Arc<Quota>,
     mapped: Arc<AtomicUsize>,
     /// How many handles read each database in WAL mode without a `-shm`, by the path of that.
     without_shm: Arc<Mutex<HashMap<PathBuf, usize>>>,
 }
 
-impl Common {
+impl DiskFiles {
     /// No files yet.
-    pub fn new(budget: Arc<Budget>) -> Self {
+    pub fn new(quota: Arc<Quota>) -> Self {
         Self {
-            budget,
+            quota,
             mapped: Arc::default(),
             without_shm: Arc::default(),
         }
@@ -63,22 +63,22 @@ impl Common {
     }
 
     /// Opens a file.
-    pub fn open(&self, place: DiskPlace, kind: Kind, options: OpenOptions) -> Result<Disk> {
+    pub fn open(&self, place: DiskPlace, role: Role, options: OpenOptions) -> Result<DiskFile> {
         let read_only = place.readonly || !options.read_write;
-        let mut disk = Disk {
+        let mut file = DiskFile {
             open: None,
-            common: self.clone(),
+            files: self.clone(),
             place,
-            kind,
+            role,
             read_only,
             level: LockLevel::None,
             index: Index::default(),
         };
-        match disk.attach(options) {
+        match file.attach(options) {
             // The log that a reader may not make: empty until someone else makes it.
-            Err(ErrorCode::NotFound) if read_only && kind == Kind::Wal => Ok(disk),
+            Err(ErrorCode::NotFound) if read_only && role == Role::Wal => Ok(file),
             Err(error) => Err(error),
-            Ok(()) => Ok(disk),
+            Ok(()) => Ok(file),
         }
     }
 
@@ -87,10 +87,10 @@ impl Common {
         if place.readonly {
             return Err(ErrorCode::ReadOnly);
         }
-        let id = regular(&place.path)?.map(|metadata| id(&metadata));
+        let id = regular(&place.path)?.map(|metadata| FileId::from(&metadata));
         native::delete(&place.path, durable)?;
         if let Some(id) = id {
-            self.budget.removed(id);
+            self.quota.removed(id);
         }
         Ok(())
     }
@@ -101,14 +101,6 @@ impl Common {
             return Ok(false);
         }
         native::exists(&place.path, writable)
-    }
-}
-
-fn id(metadata: &fs::Metadata) -> FileId {
-    FileId {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-        index: false,
     }
 }
 
@@ -140,25 +132,25 @@ struct Index {
 }
 
 /// An open real file.
-pub struct Disk {
+pub struct DiskFile {
     /// Nothing: a log that is not there.
     open: Option<(NativeFile, FileId)>,
-    common: Common,
+    files: DiskFiles,
     place: DiskPlace,
-    kind: Kind,
+    role: Role,
     read_only: bool,
     level: LockLevel,
     index: Index,
 }
 
-impl Disk {
+impl DiskFile {
     fn attach(&mut self, options: OpenOptions) -> Result<()> {
         let before = regular(&self.place.path)?;
-        let mut flags = match self.kind {
-            Kind::Database => ffi::SQLITE_OPEN_MAIN_DB,
-            Kind::Journal => ffi::SQLITE_OPEN_MAIN_JOURNAL,
-            Kind::Wal => ffi::SQLITE_OPEN_WAL,
-            Kind::SuperJournal => return Err(ErrorCode::Denied),
+        let mut flags = match self.role {
+            Role::MainDatabase => ffi::SQLITE_OPEN_MAIN_DB,
+            Role::MainJournal => ffi::SQLITE_OPEN_MAIN_JOURNAL,
+            Role::Wal => ffi::SQLITE_OPEN_WAL,
+            _ => return Err(ErrorCode::Denied),
         };
         if self.read_only {
             flags |= ffi::SQLITE_OPEN_READONLY;
@@ -174,7 +166,7 @@ impl Disk {
                     flags |= ffi::SQLITE_OPEN_EXCLUSIVE;
                 }
                 if before.is_none() {
-                    self.common.budget.check_new_file()?;
+                    self.files.quota.check_new_file()?;
                 }
             }
         }
@@ -182,8 +174,8 @@ impl Disk {
         self.read_only |= read_only;
         let size = file.size()?;
         let now = regular(&self.place.path)?.ok_or(ErrorCode::NotFound)?;
-        let id = id(&now);
-        self.common.budget.opened(id, size, before.is_none());
+        let id = FileId::from(&now);
+        self.files.quota.opened(id, size, before.is_none());
         self.open = Some((file, id));
         Ok(())
     }
@@ -220,8 +212,8 @@ impl Disk {
     /// After a read: whether what was read can be trusted.
     fn check_without_shm(&self) -> Result<()> {
         let without_shm = self.index.absent
-            || self.kind == Kind::Wal && {
-                let readers = self.common.without_shm();
+            || self.role == Role::Wal && {
+                let readers = self.files.without_shm();
                 !readers.is_empty() && readers.contains_key(&self.place.index)
             };
         if without_shm && self.index_exists() {
@@ -235,7 +227,7 @@ impl Disk {
         if std::mem::replace(&mut self.index.absent, to) == to {
             return;
         }
-        let mut readers = self.common.without_shm();
+        let mut readers = self.files.without_shm();
         let count = readers.entry(self.place.index.clone()).or_default();
         *count = if to {
             *count + 1
@@ -275,11 +267,11 @@ impl Disk {
     fn pay_for_index(&mut self, region: u32) -> Result<()> {
         let (_, id) = self.opened()?;
         let id = FileId { index: true, ..id };
-        let budget = self.common.budget.clone();
+        let quota = self.files.quota.clone();
         let size = || Ok(regular(&self.place.index)?.map_or(0, |metadata| metadata.len()));
-        budget.opened(id, size()?, false);
-        let paid = budget.grow(id, (u64::from(region) + 1) * REGION as u64, size);
-        budget.closed(id);
+        quota.opened(id, size()?, false);
+        let paid = quota.grow(id, (u64::from(region) + 1) * REGION as u64, size);
+        quota.closed(id);
         paid
     }
 
@@ -291,7 +283,7 @@ impl Disk {
         {
             Some(at) => regions[at] = region,
             None => {
-                self.common.mapped.fetch_add(1, Ordering::Relaxed);
+                self.files.mapped.fetch_add(1, Ordering::Relaxed);
                 regions.push(region);
             }
         }
@@ -299,7 +291,7 @@ impl Disk {
 
     fn take_regions(&mut self) -> Vec<ShmRegion> {
         let regions = std::mem::take(&mut self.index.regions);
-        self.common
+        self.files
             .mapped
             .fetch_sub(regions.len(), Ordering::Relaxed);
         regions
@@ -309,7 +301,7 @@ impl Disk {
     fn release_slots(&mut self) {
         if let Some((file, _)) = &mut self.open {
             for first in 0..8 {
-                let slots = Slots { first, count: 1 };
+                let slots = ShmSlots { first, count: 1 };
                 if self.index.shared & slots.mask() != 0 {
                     let _ = file.shm_lock(slots, ShmAction::UnlockShared);
                 }
@@ -330,7 +322,7 @@ impl Disk {
     }
 }
 
-impl Handle for Disk {
+impl Handle for DiskFile {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let Some(file) = self.file()? else {
             return Ok(Vec::new());
@@ -352,23 +344,23 @@ impl Handle for Disk {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
-        let budget = self.common.budget.clone();
+        let quota = self.files.quota.clone();
         let (file, id) = self.opened()?;
-        budget.grow(id, offset + data.len() as u64, || file.size())?;
+        quota.grow(id, offset + data.len() as u64, || file.size())?;
         file.write(offset, data).inspect_err(|_| {
             if let Ok(size) = file.size() {
-                budget.settle(id, size);
+                quota.settle(id, size);
             }
         })
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        let budget = self.common.budget.clone();
+        let quota = self.files.quota.clone();
         let (file, id) = self.opened()?;
-        budget.grow(id, size, || file.size())?;
+        quota.grow(id, size, || file.size())?;
         let done = file.truncate(size);
         if let Ok(size) = file.size() {
-            budget.settle(id, size);
+            quota.settle(id, size);
         }
         done
     }
@@ -390,14 +382,14 @@ impl Handle for Disk {
         // look again and again: it takes the salts only from a header with frames
         // after it, and then misses them (`walIndexRecover` and
         // `walBeginShmUnreliable` in `wal.c`). No frames are as good as no log.
-        if self.kind == Kind::Wal && size <= WAL_HEADER {
+        if self.role == Role::Wal && size <= WAL_HEADER {
             return Ok(0);
         }
         Ok(size)
     }
 
     fn device(&mut self) -> Device {
-        let shared_memory = self.kind == Kind::Database && shm::available();
+        let shared_memory = self.role == Role::MainDatabase && shm::available();
         let (sector_size, characteristics) = self.open.as_mut().map_or(
             (4096, ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE),
             |(file, _)| file.device(),
@@ -421,7 +413,7 @@ impl Handle for Disk {
         if level > LockLevel::Shared && self.level < LockLevel::Shared {
             return Err(ErrorCode::Invalid);
         }
-        if self.kind == Kind::Database {
+        if self.role == Role::MainDatabase {
             self.opened()?.0.lock(level)?;
         }
         self.level = level;
@@ -429,7 +421,7 @@ impl Handle for Disk {
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        if self.kind == Kind::Database {
+        if self.role == Role::MainDatabase {
             // Not only if `level` is lower: a refused exclusive lock leaves a pending one behind.
             self.opened()?.0.unlock(level)?;
         }
@@ -440,7 +432,7 @@ impl Handle for Disk {
     }
 
     fn check_reserved(&mut self) -> Result<bool> {
-        if self.kind == Kind::Database {
+        if self.role == Role::MainDatabase {
             self.opened()?.0.check_reserved()
         } else {
             Ok(false)
@@ -448,13 +440,13 @@ impl Handle for Disk {
     }
 
     fn shm_map(&mut self, index: u32, mut over: ShmRegion, extend: bool) -> Result<bool> {
-        if self.kind != Kind::Database || !shm::available() {
+        if self.role != Role::MainDatabase || !shm::available() {
             return Err(ErrorCode::NoSharedMemory);
         }
         if index >= INDEX_REGIONS || self.level < LockLevel::Shared {
             return Err(ErrorCode::Invalid);
         }
-        if self.common.mapped.load(Ordering::Relaxed) >= MAPPED_REGIONS {
+        if self.files.mapped.load(Ordering::Relaxed) >= MAPPED_REGIONS {
             return Err(ErrorCode::Io);
         }
         let extend = extend && !self.index.absent;
@@ -488,7 +480,7 @@ impl Handle for Disk {
         }
     }
 
-    fn shm_lock(&mut self, slots: Slots, action: ShmAction) -> Result<()> {
+    fn shm_lock(&mut self, slots: ShmSlots, action: ShmAction) -> Result<()> {
         if self.index.absent {
             return Ok(());
         }
@@ -533,7 +525,7 @@ impl Handle for Disk {
             file.shm_unmap(delete)?;
             let id = FileId { index: true, ..*id };
             if delete && !self.index_exists() {
-                self.common.budget.removed(id);
+                self.files.quota.removed(id);
             }
         }
         cleared
@@ -544,7 +536,7 @@ impl Handle for Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for DiskFile {
     fn drop(&mut self) {
         // The regions stay as they are: the guest they are part of may be gone.
         self.take_regions();
@@ -552,7 +544,7 @@ impl Drop for Disk {
         self.set_without_shm(false);
         if let Some((file, id)) = self.open.take() {
             drop(file);
-            self.common.budget.closed(id);
+            self.files.quota.closed(id);
         }
     }
 }

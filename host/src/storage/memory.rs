@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::ffi;
 
-use super::budget::Budget;
+use super::quota::Quota;
 use super::{Device, ErrorCode, Handle, LockLevel, OpenOptions, Result};
 
 /// The unit of allocation, so that growth copies nothing.
@@ -19,12 +19,12 @@ struct Data {
     chunks: Vec<Option<Box<[u8]>>>,
     size: u64,
     locks: Locks,
-    budget: Arc<Budget>,
+    quota: Arc<Quota>,
 }
 
 impl Drop for Data {
     fn drop(&mut self) {
-        self.budget.give(self.size);
+        self.quota.give(self.size);
     }
 }
 
@@ -51,22 +51,22 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (usize, std::ops::
 }
 
 impl Data {
-    fn empty(budget: &Arc<Budget>) -> Shared {
+    fn empty(quota: &Arc<Quota>) -> SharedData {
         Arc::new(Mutex::new(Self {
             chunks: Vec::new(),
             size: 0,
             locks: Locks::default(),
-            budget: budget.clone(),
+            quota: quota.clone(),
         }))
     }
 
     fn resize(&mut self, size: u64) -> Result<()> {
         if size > self.size {
-            self.budget.take(size - self.size)?;
+            self.quota.take(size - self.size)?;
             self.chunks
                 .resize_with((size as usize).div_ceil(CHUNK), || None);
         } else {
-            self.budget.give(self.size - size);
+            self.quota.give(self.size - size);
             self.chunks.truncate((size as usize).div_ceil(CHUNK));
             // What comes back by later growth has to be zeros.
             let tail = size as usize % CHUNK;
@@ -107,48 +107,46 @@ impl Data {
     }
 }
 
-type Shared = Arc<Mutex<Data>>;
+type SharedData = Arc<Mutex<Data>>;
 
-fn guard(data: &Shared) -> MutexGuard<'_, Data> {
+fn lock(data: &SharedData) -> MutexGuard<'_, Data> {
     data.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The named files. Dropping this forgets them.
-pub struct Files {
-    named: Mutex<HashMap<String, Shared>>,
-    budget: Arc<Budget>,
+pub struct MemoryFiles {
+    named: Mutex<HashMap<String, SharedData>>,
+    quota: Arc<Quota>,
 }
 
-impl Files {
+impl MemoryFiles {
     /// The databases of these names, empty: they are there before anyone writes to them.
-    pub fn new(names: &[String], budget: Arc<Budget>) -> Self {
-        let empty = names
-            .iter()
-            .map(|name| (name.clone(), Data::empty(&budget)));
+    pub fn new<'a>(names: impl Iterator<Item = &'a str>, quota: Arc<Quota>) -> Self {
+        let empty = names.map(|name| (name.to_owned(), Data::empty(&quota)));
         Self {
             named: Mutex::new(empty.collect()),
-            budget,
+            quota,
         }
     }
 
-    fn named(&self) -> MutexGuard<'_, HashMap<String, Shared>> {
+    fn named(&self) -> MutexGuard<'_, HashMap<String, SharedData>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the file of that name.
-    pub fn open(&self, name: &str, options: OpenOptions) -> Result<Memory> {
+    pub fn open(&self, name: &str, options: OpenOptions) -> Result<MemoryFile> {
         let mut named = self.named();
         let data = match named.get(name) {
             Some(_) if options.create && options.exclusive => return Err(ErrorCode::Io),
             Some(data) => data.clone(),
             None if options.create => {
-                let data = Data::empty(&self.budget);
+                let data = Data::empty(&self.quota);
                 named.insert(name.to_owned(), data.clone());
                 data
             }
             None => return Err(ErrorCode::NotFound),
         };
-        Ok(Memory {
+        Ok(MemoryFile {
             data,
             level: LockLevel::None,
             read_only: !options.read_write,
@@ -167,39 +165,39 @@ impl Files {
     pub fn exists(&self, name: &str) -> bool {
         self.named()
             .get(name)
-            .is_some_and(|data| guard(data).size > 0)
+            .is_some_and(|data| lock(data).size > 0)
     }
 }
 
 /// A handle on a file in memory.
-pub struct Memory {
-    data: Shared,
+pub struct MemoryFile {
+    data: SharedData,
     level: LockLevel,
     read_only: bool,
 }
 
-impl Handle for Memory {
+impl Handle for MemoryFile {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        Ok(guard(&self.data).read(offset, length))
+        Ok(lock(&self.data).read(offset, length))
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
-        guard(&self.data).write(offset, data)
+        lock(&self.data).write(offset, data)
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        guard(&self.data).resize(size)
+        lock(&self.data).resize(size)
     }
 
     fn size(&mut self) -> Result<u64> {
-        Ok(guard(&self.data).size)
+        Ok(lock(&self.data).size)
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         if level <= self.level {
             return Ok(());
         }
-        let locks = &mut guard(&self.data).locks;
+        let locks = &mut lock(&self.data).locks;
         let writing = self.level >= LockLevel::Reserved;
         match (self.level, level) {
             (LockLevel::None, LockLevel::Shared) => {
@@ -224,7 +222,7 @@ impl Handle for Memory {
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
         if level < self.level {
-            let locks = &mut guard(&self.data).locks;
+            let locks = &mut lock(&self.data).locks;
             if self.level >= LockLevel::Reserved {
                 locks.writer = None;
             }
@@ -237,7 +235,7 @@ impl Handle for Memory {
     }
 
     fn check_reserved(&mut self) -> Result<bool> {
-        Ok(guard(&self.data).locks.writer.is_some())
+        Ok(lock(&self.data).locks.writer.is_some())
     }
 
     fn device(&mut self) -> Device {
@@ -257,7 +255,7 @@ impl Handle for Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for MemoryFile {
     fn drop(&mut self) {
         // Cannot fail: nothing is asked of anyone.
         let _ = self.unlock(LockLevel::None);

@@ -10,13 +10,16 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::root::OpenRoot;
-use super::{ErrorCode, NAME_BYTES, Result};
+use super::{ErrorCode, Result, Role};
 
 /// The longest path handed to SQLite's unix layer, in bytes: its buffers hold
 /// 512 with the suffix of a journal.
 pub const PATH_BYTES: usize = 500;
 
-/// The database that is always there.
+/// The longest name, in bytes.
+const NAME_BYTES: usize = 4096;
+
+/// The served database.
 #[derive(Clone, Debug)]
 pub enum Served {
     /// In the host's memory.
@@ -33,6 +36,23 @@ pub enum Served {
         /// Whether every write is refused.
         readonly: bool,
     },
+}
+
+impl Served {
+    /// What the sandbox calls it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Memory { name } | Self::File { name, .. } => name,
+        }
+    }
+
+    /// Where it is, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Memory { .. } => None,
+            Self::File { path, .. } => Some(path),
+        }
+    }
 }
 
 /// A directory below which files may be named.
@@ -77,19 +97,6 @@ pub struct Grants {
     pub files: Vec<Granted>,
     /// All files of a directory.
     pub root: Option<Root>,
-}
-
-/// Which of a database's files a name means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The database itself.
-    Database,
-    /// Its rollback journal.
-    Journal,
-    /// Its write-ahead log.
-    Wal,
-    /// A super-journal.
-    SuperJournal,
 }
 
 /// A real file.
@@ -155,19 +162,9 @@ pub enum Place {
     Disk(DiskPlace),
 }
 
-/// The served database, its path made absolute once and for all.
-enum Home {
-    Memory(String),
-    File {
-        name: String,
-        path: PathBuf,
-        readonly: bool,
-    },
-}
-
 /// The names and what they lead to.
 pub struct Names {
-    home: Home,
+    served: Served,
     files: Vec<Granted>,
     record: Option<String>,
     root: Option<OpenRoot>,
@@ -176,20 +173,12 @@ pub struct Names {
 impl Names {
     /// Resolves the paths of `grants` as they are now.
     pub fn new(grants: Grants) -> io::Result<Self> {
-        let home = match grants.database {
-            Served::Memory { name } => Home::Memory(name),
-            Served::File {
-                name,
-                path,
-                readonly,
-            } => Home::File {
-                name,
-                path: canonical(&path)?,
-                readonly,
-            },
-        };
+        let mut served = grants.database;
+        if let Served::File { path, .. } = &mut served {
+            *path = canonical(path)?;
+        }
         Ok(Self {
-            home,
+            served,
             files: grants
                 .files
                 .into_iter()
@@ -200,24 +189,27 @@ impl Names {
         })
     }
 
-    /// The path of the served database, if it is a file.
-    pub fn served(&self) -> Option<&PathBuf> {
-        match &self.home {
-            Home::Memory(_) => None,
-            Home::File { path, .. } => Some(path),
-        }
+    /// The served database, its path absolute.
+    pub fn served(&self) -> &Served {
+        &self.served
+    }
+
+    /// The names of the databases in the host's memory.
+    pub fn in_memory(&self) -> impl Iterator<Item = &str> {
+        let served = match &self.served {
+            Served::Memory { name } => Some(name),
+            Served::File { .. } => None,
+        };
+        served.into_iter().chain(&self.record).map(String::as_str)
     }
 
     /// Where `name` leads as that of a file which is no database. What is one
-    /// nevertheless, under whatever name, is for [`super::guard`] to find out.
+    /// nevertheless, under whatever name, is for [`super::protected`] to find out.
     pub fn resolve_plain(&self, name: &str, writes: bool) -> Result<PlainPlace> {
         if name.len() > NAME_BYTES || name.contains('\0') {
             return Err(ErrorCode::Denied);
         }
-        let home = match &self.home {
-            Home::Memory(home) | Home::File { name: home, .. } => home,
-        };
-        if beside(home, name).is_some() {
+        if beside(self.served.name(), name).is_some() {
             return Err(ErrorCode::Denied);
         }
         for file in self.files.iter().filter(|file| file.name == name) {
@@ -231,38 +223,38 @@ impl Names {
         }
         let root = self.root.as_ref().ok_or(ErrorCode::Denied)?;
         // Not a file of that name: whoever says `-` means something else.
-        if name == "-" || split(name)?.2 != Kind::Database {
+        if name == "-" || split(name)?.2 != Role::MainDatabase {
             return Err(ErrorCode::Denied);
         }
         root.place(name).map(PlainPlace::File)
     }
 
     /// Where `name` leads, and what it names there.
-    pub fn resolve(&self, name: &str) -> Result<(Place, Kind)> {
+    pub fn resolve(&self, name: &str) -> Result<(Place, Role)> {
         if name.len() > NAME_BYTES || name.contains('\0') {
             return Err(ErrorCode::Denied);
         }
         if let Some(record) = &self.record
-            && let Some((_, kind)) = beside(record, name)
+            && let Some((_, role)) = beside(record, name)
         {
-            return Ok((Place::Memory(name.to_owned()), kind));
+            return Ok((Place::Memory(name.to_owned()), role));
         }
-        match &self.home {
-            Home::Memory(home) => {
-                if let Some((_, kind)) = beside(home, name) {
-                    return Ok((Place::Memory(name.to_owned()), kind));
+        match &self.served {
+            Served::Memory { name: served } => {
+                if let Some((_, role)) = beside(served, name) {
+                    return Ok((Place::Memory(name.to_owned()), role));
                 }
             }
-            Home::File {
-                name: home,
+            Served::File {
+                name: served,
                 path,
                 readonly,
             } => {
-                if let Some((suffix, kind)) = beside(home, name) {
-                    return Ok((disk(path, suffix, *readonly), kind));
+                if let Some((suffix, role)) = beside(served, name) {
+                    return Ok((disk(path, suffix, *readonly), role));
                 }
                 if let Some(place) = foreign_super_journal(path.parent(), name) {
-                    return Ok((place, Kind::SuperJournal));
+                    return Ok((place, Role::SuperJournal));
                 }
             }
         }
@@ -270,19 +262,19 @@ impl Names {
             let Target::Read(path) = &file.target else {
                 continue;
             };
-            if let Some((suffix, kind)) = beside(&file.name, name) {
-                return Ok((disk(path, suffix, true), kind));
+            if let Some((suffix, role)) = beside(&file.name, name) {
+                return Ok((disk(path, suffix, true), role));
             }
             if let Some(place) = foreign_super_journal(path.parent(), name) {
-                return Ok((place, Kind::SuperJournal));
+                return Ok((place, Role::SuperJournal));
             }
         }
         let root = self.root.as_ref().ok_or(ErrorCode::Denied)?;
         if let Some(place) = foreign_super_journal(Some(&root.path), name) {
-            return Ok((place, Kind::SuperJournal));
+            return Ok((place, Role::SuperJournal));
         }
-        let (stem, suffix, kind) = split(name)?;
-        Ok((disk(&root.locate(stem)?, suffix, root.readonly), kind))
+        let (stem, suffix, role) = split(name)?;
+        Ok((disk(&root.locate(stem)?, suffix, root.readonly), role))
     }
 }
 
@@ -299,23 +291,23 @@ fn disk(database: &Path, suffix: &str, readonly: bool) -> Place {
     })
 }
 
-/// The suffix of `name` and what it means, if it names a file of the database `home`.
-fn beside<'a>(home: &str, name: &'a str) -> Option<(&'a str, Kind)> {
-    let suffix = name.strip_prefix(home)?;
+/// The suffix of `name` and what it means, if it names a file of `database`.
+fn beside<'a>(database: &str, name: &'a str) -> Option<(&'a str, Role)> {
+    let suffix = name.strip_prefix(database)?;
     match suffix {
-        "" => Some((suffix, Kind::Database)),
-        "-journal" => Some((suffix, Kind::Journal)),
-        "-wal" => Some((suffix, Kind::Wal)),
-        _ if is_super_journal_suffix(suffix) => Some((suffix, Kind::SuperJournal)),
+        "" => Some((suffix, Role::MainDatabase)),
+        "-journal" => Some((suffix, Role::MainJournal)),
+        "-wal" => Some((suffix, Role::Wal)),
+        _ if is_super_journal_suffix(suffix) => Some((suffix, Role::SuperJournal)),
         _ => None,
     }
 }
 
 /// Splits a name below the root into the database and what of it is meant.
-fn split(name: &str) -> Result<(&str, &str, Kind)> {
-    for (suffix, kind) in [("-journal", Kind::Journal), ("-wal", Kind::Wal)] {
+fn split(name: &str) -> Result<(&str, &str, Role)> {
+    for (suffix, role) in [("-journal", Role::MainJournal), ("-wal", Role::Wal)] {
         if let Some(stem) = name.strip_suffix(suffix) {
-            return Ok((stem, suffix, kind));
+            return Ok((stem, suffix, role));
         }
     }
     if name.ends_with("-shm") {
@@ -324,9 +316,9 @@ fn split(name: &str) -> Result<(&str, &str, Kind)> {
     if let Some(at) = name.rfind("-mj")
         && is_super_journal_suffix(&name[at..])
     {
-        return Ok((&name[..at], &name[at..], Kind::SuperJournal));
+        return Ok((&name[..at], &name[at..], Role::SuperJournal));
     }
-    Ok((name, "", Kind::Database))
+    Ok((name, "", Role::MainDatabase))
 }
 
 /// `-mj`, six hexadecimal digits, a 9, two hexadecimal digits (`vdbeCommit` in SQLite's `vdbeaux.c`).
@@ -385,7 +377,7 @@ fn granted(path: &Path) -> Result<FilePlace> {
     };
     if base
         .to_str()
-        .is_some_and(|base| !matches!(split(base), Ok((_, _, Kind::Database))))
+        .is_some_and(|base| !matches!(split(base), Ok((_, _, Role::MainDatabase))))
     {
         return Err(ErrorCode::Denied);
     }

@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 
 use rusqlite::ffi;
 
-use super::{ErrorCode, LockLevel, Result, ShmAction, Slots, SyncMode};
+use super::{ErrorCode, LockLevel, Result, ShmAction, ShmSlots, SyncMode};
 
 /// The size of one region of the wal-index, in bytes (`WALINDEX_PGSZ` in SQLite's `wal.c`).
 pub const REGION: usize = 32768;
@@ -315,7 +315,7 @@ impl NativeFile {
     }
 
     /// Takes or releases slots of the wal-index lock. The `-shm` must be open.
-    pub fn shm_lock(&mut self, slots: Slots, action: ShmAction) -> Result<()> {
+    pub fn shm_lock(&mut self, slots: ShmSlots, action: ShmAction) -> Result<()> {
         if !self.shm {
             return Err(ErrorCode::Invalid);
         }

@@ -6,42 +6,39 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
-use super::guard::Guard;
 use super::names::FilePlace;
+use super::protected::ProtectedFiles;
+use super::quota::FileId;
 use super::{Device, ErrorCode, Handle, Result};
 
 /// An ordinary file, open for reading.
-pub struct Plain {
+pub struct PlainFile {
     /// Taken when it is closed.
     file: Option<fs::File>,
-    guard: Arc<Guard>,
+    protected: Arc<ProtectedFiles>,
 }
 
-impl Plain {
+impl PlainFile {
     /// Opens what is at `place`. Only an ordinary file will do: a symbolic link leads
     /// elsewhere, a pipe would be waited for, and a device may do anything.
-    pub fn open(place: &FilePlace, guard: Arc<Guard>) -> Result<Self> {
-        if guard.is_full() {
+    pub fn open(place: &FilePlace, protected: Arc<ProtectedFiles>) -> Result<Self> {
+        if protected.is_full() {
             return Err(ErrorCode::Io);
         }
-        let there = rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW)?;
-        #[allow(
-            clippy::unnecessary_cast,
-            reason = "the types differ from system to system"
-        )]
-        let protected = guard.protects(there.st_dev as u64, there.st_ino as u64);
-        if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile || protected {
+        let found = rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW)?;
+        let regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if !regular || protected.contains(FileId::from(&found)) {
             return Err(ErrorCode::Denied);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&place.directory, &place.base, flags, Mode::empty())?;
         let plain = Self {
             file: Some(file.into()),
-            guard,
+            protected,
         };
         // Whatever was put in its place since.
-        let metadata = plain.file()?.metadata()?;
-        if !metadata.is_file() || plain.guard.protects_file(&metadata) {
+        let file = plain.file()?;
+        if !file.metadata()?.is_file() || plain.protected.contains_file(file) {
             return Err(ErrorCode::Denied);
         }
         Ok(plain)
@@ -52,21 +49,21 @@ impl Plain {
     }
 }
 
-impl Handle for Plain {
+impl Handle for PlainFile {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let file = self.file()?;
         let size = file.metadata()?.len();
         let mut data = vec![0; size.saturating_sub(offset).min(length as u64) as usize];
-        let mut there = 0;
-        while there < data.len() {
-            match file.read_at(&mut data[there..], offset + there as u64) {
+        let mut filled = 0;
+        while filled < data.len() {
+            match file.read_at(&mut data[filled..], offset + filled as u64) {
                 Ok(0) => break,
-                Ok(more) => there += more,
+                Ok(more) => filled += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        data.truncate(there);
+        data.truncate(filled);
         Ok(data)
     }
 
@@ -91,10 +88,10 @@ impl Handle for Plain {
     }
 }
 
-impl Drop for Plain {
+impl Drop for PlainFile {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            self.guard.close(file);
+            self.protected.close(file);
         }
     }
 }

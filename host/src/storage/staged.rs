@@ -8,18 +8,18 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use rusqlite::ffi;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::budget::{Budget, FILE_BYTES, FileId};
-use super::guard::Guard;
 use super::names::FilePlace;
 use super::native::NativeFile;
-use super::owned::Owned;
+use super::protected::ProtectedFiles;
+use super::quota::{FILE_BYTES, FileId, Quota};
+use super::temporary::TemporaryFile;
 use super::{Device, ErrorCode, Handle, LockLevel, Result};
 
 /// What the files beside a database that is in use are called.
@@ -28,41 +28,41 @@ const COMPANIONS: [&str; 2] = ["-journal", "-wal"];
 /// How often a new name is tried before a folder counts as hopeless.
 const NAMES: u32 = 16;
 
-/// A file that is being made.
-pub struct Staged {
-    file: Owned,
+/// A new file and the name that it is to get.
+pub struct StagedFile {
+    file: TemporaryFile,
     place: FilePlace,
     /// Its name meanwhile, where it has to have one.
     name: Option<OsString>,
     published: bool,
-    guard: Arc<Guard>,
+    protected: Arc<ProtectedFiles>,
 }
 
-impl Staged {
+impl StagedFile {
     /// An empty one for `place`, where nothing may be if `exclusive`.
     pub fn new(
         place: FilePlace,
         exclusive: bool,
-        budget: Arc<Budget>,
-        guard: Arc<Guard>,
+        quota: Arc<Quota>,
+        protected: Arc<ProtectedFiles>,
     ) -> Result<Self> {
         if place.readonly {
             return Err(ErrorCode::ReadOnly);
         }
-        match look(&place)? {
+        match stat(&place)? {
             Some(_) if exclusive => return Err(ErrorCode::Exists),
-            Some(there) => replaceable(&there, &guard)?,
+            Some(old) => check_replaceable(&old, &protected)?,
             None => {}
         }
-        budget.take(FILE_BYTES)?;
-        let made = make(&place.directory).inspect_err(|_| budget.give(FILE_BYTES));
+        quota.take(FILE_BYTES)?;
+        let made = create_in(&place.directory).inspect_err(|_| quota.give(FILE_BYTES));
         let (file, name) = made?;
         Ok(Self {
-            file: Owned::new(file, FILE_BYTES, budget),
+            file: TemporaryFile::new(file, FILE_BYTES, quota),
             place,
             name,
             published: false,
-            guard,
+            protected,
         })
     }
 
@@ -80,22 +80,21 @@ impl Staged {
     }
 
     /// Gives the file its name and takes that from what has it.
-    fn supplant(&mut self, there: &Stat) -> Result<()> {
-        replaceable(there, &self.guard)?;
+    fn replace(&mut self, old: &Stat) -> Result<()> {
+        check_replaceable(old, &self.protected)?;
         // Nobody may be in a transaction on what goes; whoever has it open is not
         // let into another (`databaseIsUnmoved` in SQLite's `pager.c`).
         let flags = ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_READWRITE;
-        let (mut old, read_only) = NativeFile::open(&self.place.path(), flags)?;
+        let (mut locked, read_only) = NativeFile::open(&self.place.path(), flags)?;
         if read_only {
             return Err(ErrorCode::ReadOnly);
         }
-        old.lock(LockLevel::Shared)?;
-        old.lock(LockLevel::Exclusive)?;
-        self.companions()?;
+        locked.lock(LockLevel::Shared)?;
+        locked.lock(LockLevel::Exclusive)?;
+        self.check_companions()?;
         // Not readable by more people than before.
-        let mode = fs::Permissions::from_mode(there.st_mode & 0o777);
-        let file = self.file.file();
-        file.set_permissions(mode)?;
+        let mode = fs::Permissions::from_mode(old.st_mode & 0o777);
+        self.file.file().set_permissions(mode)?;
         let directory = &self.place.directory;
         if self.name.is_none() {
             self.name = Some(unused_name(|name| {
@@ -104,23 +103,13 @@ impl Staged {
         }
         let name = self.name.as_deref().unwrap_or_default();
         rustix::fs::renameat(directory, name, directory, &self.place.base)?;
-        self.file.budget().replaced(
-            FileId {
-                #[allow(
-                    clippy::unnecessary_cast,
-                    reason = "the types differ from system to system"
-                )]
-                device: there.st_dev as u64,
-                inode: there.st_ino,
-                index: false,
-            },
-            u64::try_from(there.st_size).unwrap_or_default(),
-        );
+        let size = u64::try_from(old.st_size).unwrap_or_default();
+        self.file.quota().replaced(FileId::from(old), size);
         Ok(())
     }
 
     /// Refuses a name at which SQLite would find another file's journal or log.
-    fn companions(&self) -> Result<()> {
+    fn check_companions(&self) -> Result<()> {
         for suffix in COMPANIONS {
             let mut base = self.place.base.clone();
             base.push(suffix);
@@ -134,7 +123,7 @@ impl Staged {
     }
 }
 
-impl Handle for Staged {
+impl Handle for StagedFile {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         self.file.read(offset, length)
     }
@@ -164,19 +153,19 @@ impl Handle for Staged {
             return Err(ErrorCode::Invalid);
         }
         self.file.file().sync_all()?;
-        self.companions()?;
+        self.check_companions()?;
         match self.link() {
             Ok(()) => {}
             Err(Errno::EXIST) if !replace => return Err(ErrorCode::Exists),
             Err(Errno::EXIST) => {
-                let there = look(&self.place)?.ok_or(ErrorCode::Busy)?;
-                self.supplant(&there)?;
+                let old = stat(&self.place)?.ok_or(ErrorCode::Busy)?;
+                self.replace(&old)?;
             }
             Err(error) => return Err(error.into()),
         }
         self.name = None;
         self.published = true;
-        self.file.keep();
+        self.file.persist();
         // The name is there; a folder that cannot be synced is no reason to say that it is not.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let _ = rustix::fs::openat(&self.place.directory, ".", flags, Mode::empty())
@@ -185,7 +174,7 @@ impl Handle for Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = rustix::fs::unlinkat(&self.place.directory, &name, AtFlags::empty());
@@ -194,7 +183,7 @@ impl Drop for Staged {
 }
 
 /// What has the name, if anything.
-fn look(place: &FilePlace) -> Result<Option<Stat>> {
+fn stat(place: &FilePlace) -> Result<Option<Stat>> {
     match rustix::fs::statat(&place.directory, &place.base, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
@@ -203,14 +192,9 @@ fn look(place: &FilePlace) -> Result<Option<Stat>> {
 }
 
 /// Refuses to replace what is no ordinary file, or a database that this process has open.
-fn replaceable(there: &Stat, guard: &Guard) -> Result<()> {
-    let regular = FileType::from_raw_mode(there.st_mode) == FileType::RegularFile;
-    #[allow(
-        clippy::unnecessary_cast,
-        reason = "the types differ from system to system"
-    )]
-    let protected = guard.protects(there.st_dev as u64, there.st_ino as u64);
-    if regular && !protected {
+fn check_replaceable(old: &Stat, protected: &ProtectedFiles) -> Result<()> {
+    let regular = FileType::from_raw_mode(old.st_mode) == FileType::RegularFile;
+    if regular && !protected.contains(FileId::from(old)) {
         Ok(())
     } else {
         Err(ErrorCode::Denied)
@@ -218,7 +202,7 @@ fn replaceable(there: &Stat, guard: &Guard) -> Result<()> {
 }
 
 /// A new file in `directory`, and its name if it has to have one.
-fn make(directory: &fs::File) -> rustix::io::Result<(fs::File, Option<OsString>)> {
+fn create_in(directory: &fs::File) -> rustix::io::Result<(fs::File, Option<OsString>)> {
     let mode = Mode::from_raw_mode(0o666);
     #[cfg(target_os = "linux")]
     if fs::exists("/proc/self/fd").unwrap_or(false) {
@@ -266,11 +250,4 @@ fn unused_name(
         }
     }
     Err(Errno::EXIST)
-}
-
-impl Guard {
-    /// Whether this is a file of the served database, or a database that is open.
-    pub fn protects_file(&self, metadata: &fs::Metadata) -> bool {
-        self.protects(metadata.dev(), metadata.ino())
-    }
 }

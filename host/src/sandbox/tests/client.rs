@@ -13,7 +13,7 @@ use crate::budgets::Budgets;
 use crate::sandbox::bindings::types::Settings;
 use crate::sandbox::instance::Vessel;
 use crate::sandbox::{COMPONENT, Sandbox, embedded};
-use crate::storage::{Grants, Root, Served, Storage, fault};
+use crate::storage::{Grants, Root, Served, Storage, crash_point};
 
 /// Which component is served.
 const COMPONENT_VARIABLE: &str = "SQLARIUM_TEST_COMPONENT";
@@ -49,7 +49,7 @@ fn another_process() {
         Ok("hostile") => sqlarium_hostile::COMPONENT,
         _ => COMPONENT,
     };
-    fault::arm();
+    crash_point::arm();
     let (engine, component) = embedded(bytes).unwrap();
     let sandbox = Sandbox::with_component(engine, &component).unwrap();
     let budgets = budgets();
@@ -112,7 +112,7 @@ impl Host {
 
     /// Serves the real guest the database in `folder`, and dies at a call of its storage.
     pub fn doomed(folder: &Path, death: &str) -> Self {
-        Self::start(Self::command("guest", folder, None, None).env(fault::VARIABLE, death))
+        Self::start(Self::command("guest", folder, None, None).env(crash_point::VARIABLE, death))
     }
 
     /// The command line; `tracer` is one that runs others, with its arguments.

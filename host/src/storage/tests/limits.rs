@@ -1,6 +1,7 @@
 //! Arguments that make no sense.
 
 use super::*;
+use crate::storage::file::OPEN_FILES;
 
 /// One open file of each kind, with ten bytes in it.
 fn each(folder: &Path) -> Vec<(&'static str, File)> {

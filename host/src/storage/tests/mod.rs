@@ -6,12 +6,12 @@
     reason = "the tests stand in for the guest and its memory"
 )]
 
-mod budget;
 mod files;
 mod limits;
 mod locking;
 mod memory;
 mod names;
+mod quota;
 mod readonly;
 mod sandbox;
 mod wal;

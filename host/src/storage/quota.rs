@@ -6,7 +6,11 @@
 //! when the last handle is closed, since until then it takes up the disk.
 
 use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::Stat;
 
 use super::{ErrorCode, Result};
 
@@ -23,6 +27,30 @@ pub struct FileId {
     pub inode: u64,
     /// Whether the wal-index of that database is meant.
     pub index: bool,
+}
+
+impl From<&fs::Metadata> for FileId {
+    fn from(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            index: false,
+        }
+    }
+}
+
+impl From<&Stat> for FileId {
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the types differ from system to system"
+    )]
+    fn from(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            index: false,
+        }
+    }
 }
 
 /// One real file's account.
@@ -74,15 +102,15 @@ impl State {
     }
 }
 
-/// The disk budget of one storage.
+/// The disk quota of one storage.
 #[derive(Debug)]
-pub struct Budget {
+pub struct Quota {
     limit: u64,
     state: Mutex<State>,
 }
 
-impl Budget {
-    /// A budget of `limit` bytes.
+impl Quota {
+    /// A quota of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -223,70 +251,70 @@ mod tests {
 
     #[test]
     fn what_a_file_had_when_it_was_opened_costs_nothing() {
-        let budget = Budget::new(100);
-        budget.opened(ID, 1000, false);
-        assert_eq!(budget.grow(ID, 1050, || Ok(1000)), Ok(()));
-        assert_eq!(budget.used(), 50);
-        assert_eq!(budget.grow(ID, 1101, || Ok(1050)), Err(ErrorCode::Full));
-        assert_eq!(budget.used(), 50);
-        budget.settle(ID, 10);
-        assert_eq!(budget.used(), 0);
-        assert_eq!(budget.grow(ID, 1100, || Ok(10)), Ok(()));
-        assert_eq!(budget.used(), 100);
+        let quota = Quota::new(100);
+        quota.opened(ID, 1000, false);
+        assert_eq!(quota.grow(ID, 1050, || Ok(1000)), Ok(()));
+        assert_eq!(quota.used(), 50);
+        assert_eq!(quota.grow(ID, 1101, || Ok(1050)), Err(ErrorCode::Full));
+        assert_eq!(quota.used(), 50);
+        quota.settle(ID, 10);
+        assert_eq!(quota.used(), 0);
+        assert_eq!(quota.grow(ID, 1100, || Ok(10)), Ok(()));
+        assert_eq!(quota.used(), 100);
     }
 
     #[test]
     fn closing_and_opening_again_is_no_way_around_it() {
-        let budget = Budget::new(100);
-        budget.opened(ID, 0, false);
-        budget.grow(ID, 80, || Ok(0)).unwrap();
-        budget.closed(ID);
-        budget.opened(ID, 80, false);
-        assert_eq!(budget.used(), 80);
-        assert_eq!(budget.grow(ID, 160, || Ok(80)), Err(ErrorCode::Full));
+        let quota = Quota::new(100);
+        quota.opened(ID, 0, false);
+        quota.grow(ID, 80, || Ok(0)).unwrap();
+        quota.closed(ID);
+        quota.opened(ID, 80, false);
+        assert_eq!(quota.used(), 80);
+        assert_eq!(quota.grow(ID, 160, || Ok(80)), Err(ErrorCode::Full));
     }
 
     #[test]
     fn what_others_added_is_not_our_growth() {
-        let budget = Budget::new(100);
-        budget.opened(ID, 0, false);
-        budget.grow(ID, 10, || Ok(0)).unwrap();
-        budget.grow(ID, 5020, || Ok(5000)).unwrap();
-        assert_eq!(budget.used(), 30);
+        let quota = Quota::new(100);
+        quota.opened(ID, 0, false);
+        quota.grow(ID, 10, || Ok(0)).unwrap();
+        quota.grow(ID, 5020, || Ok(5000)).unwrap();
+        assert_eq!(quota.used(), 30);
     }
 
     #[test]
     fn a_removed_file_is_given_back_when_its_last_handle_is_closed() {
-        let budget = Budget::new(10_000);
-        budget.opened(ID, 0, true);
-        assert_eq!(budget.used(), FILE_BYTES);
-        budget.grow(ID, 9000, || Ok(0)).unwrap();
-        budget.removed(ID);
-        assert_eq!(budget.used(), 9000);
-        budget.closed(ID);
-        assert_eq!(budget.used(), 0);
+        let quota = Quota::new(10_000);
+        quota.opened(ID, 0, true);
+        assert_eq!(quota.used(), FILE_BYTES);
+        quota.grow(ID, 9000, || Ok(0)).unwrap();
+        quota.removed(ID);
+        assert_eq!(quota.used(), 9000);
+        quota.closed(ID);
+        assert_eq!(quota.used(), 0);
     }
 
     #[test]
     fn what_is_replaced_makes_room() {
-        let budget = Budget::new(20_000);
+        let quota = Quota::new(20_000);
         for _ in 0..5 {
-            budget.take(9_000).unwrap();
-            budget.replaced(ID, 9_000);
+            quota.take(9_000).unwrap();
+            quota.replaced(ID, 9_000);
         }
-        assert_eq!(budget.used(), 0);
-        budget.opened(ID, 0, true);
-        budget.grow(ID, 5_000, || Ok(0)).unwrap();
-        budget.closed(ID);
-        budget.replaced(ID, 5_000);
-        assert_eq!(budget.used(), 0);
+        assert_eq!(quota.used(), 0);
+        quota.opened(ID, 0, true);
+        quota.grow(ID, 5_000, || Ok(0)).unwrap();
+        quota.closed(ID);
+        quota.replaced(ID, 5_000);
+        assert_eq!(quota.used(), 0);
     }
 
     #[test]
     fn a_sum_past_the_largest_number_is_full() {
-        let budget = Budget::new(u64::MAX);
-        budget.take(10).unwrap();
-        assert_eq!(budget.take(u64::MAX), Err(ErrorCode::Full));
-        assert_eq!(budget.used(), 10);
+        let quota = Quota::new(u64::MAX);
+        quota.take(10).unwrap();
+        assert_eq!(quota.take(u64::MAX), Err(ErrorCode::Full));
+        assert_eq!(quota.used(), 10);
     }
 }

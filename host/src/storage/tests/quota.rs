@@ -1,4 +1,4 @@
-//! The disk budget.
+//! The disk quota.
 
 use super::sandbox::Sandbox;
 use super::*;
@@ -38,7 +38,7 @@ fn growth_beyond_the_budget_is_refused_and_writes_nothing() {
         assert_eq!(
             other,
             Err(ErrorCode::Full),
-            "{name}: the budget is one for all"
+            "{name}: the quota is one for all"
         );
         file.truncate(5_000).unwrap();
         assert_eq!(storage.grown(), 5_000, "{name}");

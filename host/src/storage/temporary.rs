@@ -1,39 +1,39 @@
-//! Files that nobody else can reach: temporary ones, and such as are being made.
+//! Files that nobody else can reach: temporary ones, and those that have no name yet.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::budget::Budget;
+use super::quota::Quota;
 use super::{Device, Handle, Result};
 
 /// A file whose size only this handle changes, and whose bytes are paid for.
-pub struct Owned {
+pub struct TemporaryFile {
     file: fs::File,
     size: u64,
     /// The least that it costs, in bytes.
     floor: u64,
     /// Whether it stays paid for when the handle goes.
-    kept: bool,
-    budget: Arc<Budget>,
+    persisted: bool,
+    quota: Arc<Quota>,
 }
 
-impl Owned {
+impl TemporaryFile {
     /// An empty file of the operating system without a name, for sorter runs, temporary
     /// tables and statement journals; gone when it is closed, also by a crash.
-    pub fn temporary(budget: Arc<Budget>) -> Result<Self> {
-        Ok(Self::new(tempfile::tempfile()?, 0, budget))
+    pub fn unnamed(quota: Arc<Quota>) -> Result<Self> {
+        Ok(Self::new(tempfile::tempfile()?, 0, quota))
     }
 
-    /// The empty `file`, for which `floor` bytes have been taken from the budget.
-    pub fn new(file: fs::File, floor: u64, budget: Arc<Budget>) -> Self {
+    /// The empty `file`, for which `floor` bytes have been taken from the quota.
+    pub fn new(file: fs::File, floor: u64, quota: Arc<Quota>) -> Self {
         Self {
             file,
             size: 0,
             floor,
-            kept: false,
-            budget,
+            persisted: false,
+            quota,
         }
     }
 
@@ -42,14 +42,14 @@ impl Owned {
         &self.file
     }
 
-    /// The budget that pays for it.
-    pub fn budget(&self) -> &Budget {
-        &self.budget
+    /// The quota that pays for it.
+    pub fn quota(&self) -> &Quota {
+        &self.quota
     }
 
     /// Notes that the file outlives its handle.
-    pub fn keep(&mut self) {
-        self.kept = true;
+    pub fn persist(&mut self) {
+        self.persisted = true;
     }
 
     fn cost(&self, size: u64) -> u64 {
@@ -60,9 +60,9 @@ impl Owned {
     fn grow(&mut self, size: u64, change: impl FnOnce(&fs::File) -> io::Result<()>) -> Result<()> {
         let size = size.max(self.size);
         let growth = self.cost(size) - self.cost(self.size);
-        self.budget.take(growth)?;
+        self.quota.take(growth)?;
         if let Err(error) = change(&self.file) {
-            self.budget.give(growth);
+            self.quota.give(growth);
             return Err(error.into());
         }
         self.size = size;
@@ -70,7 +70,7 @@ impl Owned {
     }
 }
 
-impl Handle for Owned {
+impl Handle for TemporaryFile {
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let there = self.size.saturating_sub(offset).min(length as u64);
         let mut data = vec![0; there as usize];
@@ -89,7 +89,7 @@ impl Handle for Owned {
             return self.grow(size, |file| file.set_len(size));
         }
         self.file.set_len(size)?;
-        self.budget.give(self.cost(self.size) - self.cost(size));
+        self.quota.give(self.cost(self.size) - self.cost(size));
         self.size = size;
         Ok(())
     }
@@ -103,10 +103,10 @@ impl Handle for Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        if !self.kept {
-            self.budget.give(self.cost(self.size));
+        if !self.persisted {
+            self.quota.give(self.cost(self.size));
         }
     }
 }
