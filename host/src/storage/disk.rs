@@ -21,6 +21,7 @@ use rusqlite::ffi;
 use super::names::DiskPlace;
 use super::native::{self, NativeFile, REGION};
 use super::quota::{FileId, Quota};
+use super::root::Directory;
 use super::shm::{self, ShmRegion};
 use super::{
     Device, ErrorCode, Handle, LockLevel, OpenOptions, Result, Role, ShmAction, ShmSlots, SyncMode,
@@ -44,6 +45,9 @@ pub struct DiskFiles {
     mapped: Arc<AtomicUsize>,
     /// How many handles read each database in WAL mode without a `-shm`, by the path of that.
     without_shm: Arc<Mutex<HashMap<PathBuf, usize>>>,
+    /// What closed handles on files that are still open were opened through: SQLite keeps the
+    /// path of a `-shm` until the last handle is closed (`unixShmNode` in `os_unix.c`).
+    directories: Arc<Mutex<HashMap<FileId, Vec<Arc<fs::File>>>>>,
 }
 
 impl DiskFiles {
@@ -53,6 +57,7 @@ impl DiskFiles {
             quota,
             mapped: Arc::default(),
             without_shm: Arc::default(),
+            directories: Arc::default(),
         }
     }
 
@@ -79,6 +84,23 @@ impl DiskFiles {
             Err(ErrorCode::NotFound) if read_only && role == Role::Wal => Ok(file),
             Err(error) => Err(error),
             Ok(()) => Ok(file),
+        }
+    }
+
+    /// Notes that a handle was closed, opened through `directory`.
+    fn closed(&self, id: FileId, directory: Directory) {
+        self.quota.closed(id);
+        let mut directories = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !self.quota.in_use(id) {
+            directories.remove(&id);
+        } else if let Some(directory) = directory {
+            let kept = directories.entry(id).or_default();
+            if !kept.iter().any(|other| Arc::ptr_eq(other, &directory)) {
+                kept.push(directory);
+            }
         }
     }
 
@@ -544,7 +566,7 @@ impl Drop for DiskFile {
         self.set_without_shm(false);
         if let Some((file, id)) = self.open.take() {
             drop(file);
-            self.files.quota.closed(id);
+            self.files.closed(id, self.place.directory.take());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::root::OpenRoot;
+use super::root::{Directory, OpenRoot};
 use super::{ErrorCode, Result, Role};
 
 /// The longest path handed to SQLite's unix layer, in bytes: its buffers hold
@@ -108,6 +108,8 @@ pub struct DiskPlace {
     pub index: PathBuf,
     /// Whether the grant is for reading only.
     pub readonly: bool,
+    /// What the paths lead through.
+    pub directory: Directory,
 }
 
 /// A file that is no database, or is not used as one: a name in a directory
@@ -251,7 +253,7 @@ impl Names {
                 readonly,
             } => {
                 if let Some((suffix, role)) = beside(served, name) {
-                    return Ok((disk(path, suffix, *readonly), role));
+                    return Ok((disk(path, suffix, *readonly, None), role));
                 }
                 if let Some(place) = foreign_super_journal(path.parent(), name) {
                     return Ok((place, Role::SuperJournal));
@@ -263,7 +265,7 @@ impl Names {
                 continue;
             };
             if let Some((suffix, role)) = beside(&file.name, name) {
-                return Ok((disk(path, suffix, true), role));
+                return Ok((disk(path, suffix, true, None), role));
             }
             if let Some(place) = foreign_super_journal(path.parent(), name) {
                 return Ok((place, Role::SuperJournal));
@@ -274,11 +276,12 @@ impl Names {
             return Ok((place, Role::SuperJournal));
         }
         let (stem, suffix, role) = split(name)?;
-        Ok((disk(&root.locate(stem)?, suffix, root.readonly), role))
+        let (path, directory) = root.locate(stem)?;
+        Ok((disk(&path, suffix, root.readonly, directory), role))
     }
 }
 
-fn disk(database: &Path, suffix: &str, readonly: bool) -> Place {
+fn disk(database: &Path, suffix: &str, readonly: bool, directory: Directory) -> Place {
     let with = |suffix: &str| {
         let mut path = database.as_os_str().to_owned();
         path.push(suffix);
@@ -288,6 +291,7 @@ fn disk(database: &Path, suffix: &str, readonly: bool) -> Place {
         path: with(suffix),
         index: with("-shm"),
         readonly,
+        directory,
     })
 }
 
@@ -348,6 +352,7 @@ fn foreign_super_journal(directory: Option<&Path>, name: &str) -> Option<Place> 
                 path: path.to_owned(),
                 index: PathBuf::new(),
                 readonly: true,
+                directory: None,
             })
         })
 }

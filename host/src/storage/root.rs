@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
@@ -12,12 +13,20 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType};
 
+#[cfg(target_os = "linux")]
+use super::file::OPEN_FILES;
 use super::names::{FilePlace, PATH_BYTES, Root};
+#[cfg(target_os = "linux")]
+use super::quota::FileId;
 use super::{ErrorCode, Result};
 
-/// How many directories below the root are kept open.
+/// How many directories below the root are kept open: each open file may need one.
 #[cfg(target_os = "linux")]
-const DIRECTORIES: usize = 256;
+const DIRECTORIES: usize = OPEN_FILES;
+
+/// A directory below the root, open for as long as paths through its descriptor are in
+/// use; nothing where there are no such paths.
+pub type Directory = Option<Arc<fs::File>>;
 
 /// The root, and the directories below it that were used.
 pub struct OpenRoot {
@@ -26,18 +35,9 @@ pub struct OpenRoot {
     pub path: PathBuf,
     /// Whether files below it are only read.
     pub readonly: bool,
-    /// Open for as long as the storage: SQLite keeps paths through these
-    /// descriptors for longer than the file that brought them up.
+    /// A directory that is used again is found under the same path.
     #[cfg(target_os = "linux")]
-    used: Mutex<Vec<Used>>,
-}
-
-/// A directory below the root.
-#[cfg(target_os = "linux")]
-struct Used {
-    file: fs::File,
-    device: u64,
-    inode: u64,
+    directories: Mutex<Vec<(FileId, Arc<fs::File>)>>,
 }
 
 impl OpenRoot {
@@ -48,7 +48,7 @@ impl OpenRoot {
             path: fs::canonicalize(&root.directory)?,
             readonly: root.readonly,
             #[cfg(target_os = "linux")]
-            used: Mutex::default(),
+            directories: Mutex::default(),
         })
     }
 
@@ -105,54 +105,56 @@ impl OpenRoot {
         })
     }
 
-    /// The path for this process of the database `name`, a relative path.
-    pub fn locate(&self, name: &str) -> Result<PathBuf> {
+    /// The path for this process of the database `name`, a relative path, and what
+    /// has to stay open while it is used.
+    pub fn locate(&self, name: &str) -> Result<(PathBuf, Directory)> {
         let (directory, parent, base) = self.enter(name)?;
         Self::check_links(&directory, base)?;
-        let path = self.reach(directory, parent)?.join(base);
+        let (path, directory) = self.reach(directory, parent)?;
+        let path = path.join(base);
         if path.as_os_str().as_bytes().len() > PATH_BYTES {
             return Err(ErrorCode::Denied);
         }
-        Ok(path)
+        Ok((path, directory))
     }
 
     /// A path to `directory` that leads there whatever is renamed meanwhile.
     #[cfg(target_os = "linux")]
-    fn reach(&self, directory: fs::File, _parent: &Path) -> Result<PathBuf> {
+    fn reach(&self, directory: fs::File, _parent: &Path) -> Result<(PathBuf, Directory)> {
         use std::os::fd::AsRawFd;
-        use std::os::unix::fs::MetadataExt;
 
-        let metadata = directory.metadata().map_err(|_| ErrorCode::Io)?;
-        let (device, inode) = (metadata.dev(), metadata.ino());
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = match used
-            .iter()
-            .position(|other| (other.device, other.inode) == (device, inode))
-        {
-            Some(at) => at,
-            None if used.len() < DIRECTORIES => {
-                used.push(Used {
-                    file: directory,
-                    device,
-                    inode,
-                });
-                used.len() - 1
+        let id = FileId::from(&directory.metadata()?);
+        let mut directories = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = directories.iter().find(|(known, _)| *known == id);
+        let directory = match known {
+            Some((_, known)) => known.clone(),
+            None => {
+                if directories.len() >= DIRECTORIES {
+                    // Those that no file needs any more.
+                    directories.retain(|(_, directory)| Arc::strong_count(directory) > 1);
+                }
+                if directories.len() >= DIRECTORIES {
+                    return Err(ErrorCode::Io);
+                }
+                let directory = Arc::new(directory);
+                directories.push((id, directory.clone()));
+                directory
             }
-            None => return Err(ErrorCode::Io),
         };
-        Ok(PathBuf::from(format!(
-            "/proc/self/fd/{}",
-            used[at].file.as_raw_fd()
-        )))
+        let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        Ok((path.into(), Some(directory)))
     }
 
     /// The directory's path. A symbolic link put in its way between this check
     /// and the use would be followed: this system has no paths through descriptors.
     #[cfg(not(target_os = "linux"))]
-    fn reach(&self, _directory: fs::File, parent: &Path) -> Result<PathBuf> {
+    fn reach(&self, _directory: fs::File, parent: &Path) -> Result<(PathBuf, Directory)> {
         let path = fs::canonicalize(self.path.join(parent)).map_err(|_| ErrorCode::NotFound)?;
         if path.starts_with(&self.path) {
-            Ok(path)
+            Ok((path, None))
         } else {
             Err(ErrorCode::Denied)
         }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::storage::file::OPEN_FILES;
 
 fn open(storage: &Storage, name: &str) -> Result<()> {
     storage.open(name, Role::MainDatabase, CREATE).map(drop)
@@ -354,4 +355,22 @@ fn the_record_is_a_file_in_memory_that_no_root_reaches() {
     );
     assert_eq!(open(&storage, "undo"), Ok(()));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn any_number_of_folders_can_be_used_one_after_the_other() {
+    let root = folder();
+    let storage = with_root(root.path(), false, 100 * MIB);
+    let path = |at: usize| format!("{at}/x.db");
+    fs::create_dir(root.path().join("0")).unwrap();
+    let mut first = storage.open(&path(0), Role::MainDatabase, CREATE).unwrap();
+    for at in 1..3 * OPEN_FILES {
+        fs::create_dir(root.path().join(at.to_string())).unwrap();
+        assert_eq!(open(&storage, &path(at)), Ok(()), "{at}");
+    }
+    // The folder of a file that is open stays the one that it was.
+    first.lock(LockLevel::Shared).unwrap();
+    first.write(0, b"first").unwrap();
+    assert_eq!(fs::read(root.path().join(path(0))).unwrap(), b"first");
+    assert_eq!(storage.exists(&path(0), true), Ok(true));
 }

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use super::locking::both_write;
 use super::sandbox::Sandbox;
 use super::*;
+use crate::storage::file::OPEN_FILES;
 use crate::storage::native::REGION;
 
 const BUSY: i32 = rusqlite::ffi::SQLITE_BUSY;
@@ -62,7 +63,11 @@ impl Drop for Guest {
 }
 
 fn database(storage: &Storage) -> File {
-    let mut file = storage.open("shop.db", Role::MainDatabase, CREATE).unwrap();
+    database_at(storage, "shop.db")
+}
+
+fn database_at(storage: &Storage, name: &str) -> File {
+    let mut file = storage.open(name, Role::MainDatabase, CREATE).unwrap();
     file.lock(LockLevel::Shared).unwrap();
     file
 }
@@ -126,6 +131,38 @@ fn a_file_may_go_before_or_after_the_guest() {
     assert_eq!(guest.get(0, 500), 5);
     drop(guest);
     drop(after);
+}
+
+/// SQLite removes it under the name that the first handle opened it by.
+#[test]
+fn an_index_is_removed_from_the_folder_where_it_was_made() {
+    let root = folder();
+    for name in ["old", "new"] {
+        fs::create_dir(root.path().join(name)).unwrap();
+    }
+    let storage = with_root(root.path(), false, 100 * MIB);
+    let guest = Guest::new(2);
+    let mut first = database_at(&storage, "old/shop.db");
+    first.shm_map(0, guest.buffer(0), true).unwrap();
+    let path = |folder: &str, name: &str| root.path().join(folder).join(name);
+    fs::rename(path("old", "shop.db"), path("new", "shop.db")).unwrap();
+    let mut second = database_at(&storage, "new/shop.db");
+    second.shm_map(0, guest.buffer(1), false).unwrap();
+    drop(first);
+    // Folders enough for every descriptor that was let go of to be in use again.
+    for at in 0..3 * OPEN_FILES {
+        let at = at.to_string();
+        fs::create_dir(root.path().join(&at)).unwrap();
+        fs::write(path(&at, "shop.db-shm"), b"another's").unwrap();
+        storage
+            .open(&format!("{at}/shop.db"), Role::MainDatabase, CREATE)
+            .unwrap();
+    }
+    second.shm_unmap(true).unwrap();
+    assert!(!path("old", "shop.db-shm").exists());
+    for at in 0..3 * OPEN_FILES {
+        assert!(path(&at.to_string(), "shop.db-shm").exists(), "{at}");
+    }
 }
 
 #[test]
