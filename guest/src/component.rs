@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use self::bindings::exports::sqlarium::sandbox::{
-    command as command_export, demo as demo_export, server, shell as shell_export,
+    command as command_export, server, shell as shell_export,
 };
 use self::bindings::sqlarium::sandbox::{console, mailbox, types};
 use crate::command::invoke::invoke;
@@ -13,7 +13,6 @@ use crate::command::spec::audience::Audience;
 use crate::command::spec::command::Command;
 use crate::command::spec::context::Context;
 use crate::command::startup;
-use crate::demo;
 use crate::host::{Host, Stream, Verdict};
 use crate::protocol::{Overheard, Session};
 use crate::registry::REGISTRY;
@@ -273,25 +272,5 @@ fn entry(command: &Command) -> command_export::Entry {
                 }
             })
             .collect(),
-    }
-}
-
-impl demo_export::Guest for Component {
-    fn scenes() -> Vec<demo_export::Scene> {
-        demo::scenes()
-            .into_iter()
-            .map(|scene| demo_export::Scene {
-                caption: scene.caption,
-                line: scene.line,
-            })
-            .collect()
-    }
-
-    fn notes() -> String {
-        demo::NOTES.into()
-    }
-
-    fn tell(line: String) -> String {
-        demo::tell(&line)
     }
 }

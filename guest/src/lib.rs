@@ -11,14 +11,11 @@
 //! - [`text`], [`answer`], [`settings`], [`host`]: SQL as text, what a command answers, the owner's
 //!   choices, the host's side of a call.
 //!
-//! [`demo`]: a sample shop, and a conversation with it to show.
-//!
 //! The crate compiles to a component (`component.rs`, wasm only) and natively,
 //! so that its unit tests run without wasm.
 
 pub mod answer;
 pub mod command;
-pub mod demo;
 pub mod engine;
 pub mod host;
 pub mod protocol;

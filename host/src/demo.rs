@@ -1,54 +1,70 @@
-//! Plays the guest's demonstration against a real session.
+//! Plays a transcript, the demonstration, against a real session.
+//!
+//! The transcript is data, in the form of those in `tests/transcripts`, where it is a test as well.
+//! A line of it is a mark, a blank and a text: `#` a caption, `>` a line to send, `@` the parts
+//! (JSON pointers) to show of what is sent and of the reply. All other lines are for the test.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use crate::sandbox::instance::{Outcome, Vessel, rest};
 use crate::terminal::{CAPTION, print, print_styled};
 
-/// The time budget of a call in the demonstration, short so that its refusal is soon seen.
+/// What is played.
+const TRANSCRIPT: &str = include_str!("../demo/shop.txt");
+
+/// The owner's notes on the tables that the transcript makes.
+const NOTES: &str = include_str!("../demo/notes.toml");
+
+/// The time budget of a call in the transcript, short so that its refusal is soon seen.
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints what an agent sends and what it gets.
+///
+/// # Errors
+///
+/// If standard output fails, or the reply to a line is not JSON.
 pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
-    let notes = done(vessel.run(rest, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings.sqlarium_sandbox_demo().call_notes(store).await
-    }))?;
-    vessel.settings().notes = notes;
-    let scenes = done(vessel.run(rest, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings.sqlarium_sandbox_demo().call_scenes(store).await
-    }))?;
-    for scene in scenes {
-        print_styled(format_args!("{CAPTION}# {}{CAPTION:#}\n\n", scene.caption))?;
-        print(format_args!("{}\n\n", tell(vessel, &scene.line)?))?;
-        let reply = match vessel.handle(scene.line.as_bytes(), rest) {
-            Outcome::Done(reply) => reply,
-            Outcome::Cut { last_words, .. } => last_words,
-        };
-        if let Some(reply) = reply {
-            print(format_args!("{}\n\n", tell(vessel, &reply)?))?;
+    vessel.settings().notes = NOTES.into();
+    let (mut caption, mut shown) = ("", "");
+    for line in TRANSCRIPT.lines() {
+        match line.split_once(' ') {
+            Some(("#", text)) => caption = text,
+            Some(("@", pointers)) => shown = pointers,
+            Some((">", sent)) => {
+                print_styled(format_args!("{CAPTION}# {caption}{CAPTION:#}\n\n"))?;
+                print(excerpt("->", sent, shown)?)?;
+                let reply = match vessel.handle(sent.as_bytes(), rest) {
+                    Outcome::Done(reply) => reply,
+                    Outcome::Cut { last_words, .. } => last_words,
+                };
+                if let Some(reply) = reply {
+                    print(excerpt("<-", &reply, shown)?)?;
+                }
+            }
+            _ => {}
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(vessel: &mut Vessel, line: &str) -> Result<String> {
-    done(vessel.run(rest, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings
-            .sqlarium_sandbox_demo()
-            .call_tell(store, line)
-            .await
-    }))
-}
-
-fn done<T>(outcome: Outcome<T>) -> Result<T> {
-    match outcome {
-        Outcome::Done(value) => Ok(value),
-        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
-    }
+/// The parts of a line that are to be shown, those that it has, behind an arrow.
+fn excerpt(arrow: &str, line: &str, shown: &str) -> Result<String> {
+    let message: Value = serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;
+    let parts: Vec<String> = shown
+        .split(' ')
+        .filter_map(|pointer| message.pointer(pointer))
+        .map(|part| {
+            part.as_str()
+                .map_or_else(|| part.to_string(), str::to_owned)
+        })
+        .collect();
+    let text = parts.join("\n");
+    Ok(format!(
+        "{arrow} {}\n\n",
+        text.trim_end().replace('\n', "\n   ")
+    ))
 }

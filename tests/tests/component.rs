@@ -101,14 +101,13 @@ fn it_asks_for_its_own_contract_and_for_clocks_randomness_and_standard_streams_a
 }
 
 #[test]
-fn it_offers_the_server_the_commands_the_shell_and_the_demo() {
+fn it_offers_the_server_the_commands_and_the_shell() {
     let (_, exports) = surface(&component());
     let exports: BTreeSet<&str> = exports.iter().map(|name| unversioned(name)).collect();
     assert_eq!(
         exports,
         BTreeSet::from([
             "sqlarium:sandbox/command",
-            "sqlarium:sandbox/demo",
             "sqlarium:sandbox/server",
             "sqlarium:sandbox/shell",
         ])

@@ -169,6 +169,7 @@ impl Server {
             .arg("mcp")
             .args(flags)
             .arg(":memory:")
+            .current_dir(transcript::root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

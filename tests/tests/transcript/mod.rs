@@ -14,7 +14,7 @@
 //! sends `axxx`. `~ N` waits for N milliseconds, for what was sent to be under way. `<` is a
 //! line that comes back before the next one is sent, compared as JSON, without what differs
 //! from run to run. Nothing else may come back, and the server ends with code 0 when its
-//! input does.
+//! input does. `@` is for `sqlarium demo`: what it shows of the lines that follow.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ fn read(path: &Path, name: String) -> Result<Transcript> {
             step.replies
                 .push(serde_json::from_str(reply).with_context(at)?);
             step.lines.end = index + 1;
-        } else if !line.is_empty() && !line.starts_with('#') {
+        } else if !line.is_empty() && !line.starts_with(['#', '@']) {
             bail!("line {}: {line:?} is neither sent nor received", index + 1);
         }
     }

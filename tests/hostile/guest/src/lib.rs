@@ -14,7 +14,7 @@ mod work;
 
 use std::cell::Cell;
 
-use bindings::exports::sqlarium::sandbox::{command, demo, server, shell};
+use bindings::exports::sqlarium::sandbox::{command, server, shell};
 use bindings::sqlarium::sandbox::{mailbox, types};
 
 /// `wit/` as Rust.
@@ -117,20 +117,6 @@ impl command::Guest for Hostile {
 
     fn run(_: types::Settings, _: String, _: String) -> Result<String, command::Failure> {
         Ok(String::new())
-    }
-}
-
-impl demo::Guest for Hostile {
-    fn scenes() -> Vec<demo::Scene> {
-        Vec::new()
-    }
-
-    fn notes() -> String {
-        String::new()
-    }
-
-    fn tell(line: String) -> String {
-        line
     }
 }
 
