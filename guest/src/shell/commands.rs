@@ -7,7 +7,6 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::console::Streams;
-use super::dot::usage;
 use super::{Refusal, Scene, Shell, error};
 use crate::answer::output::Output;
 use crate::command::files::dump;
@@ -103,7 +102,7 @@ pub fn backup(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     let words = Words::of(given);
     let file = match words.plain.as_slice() {
         [file] | ["main", file] if words.only(&["overwrite"]) => *file,
-        _ => return Err(usage("backup")),
+        _ => return Err(Refusal::Usage),
     };
     let mut arguments = flags(&words, &[("overwrite", "overwrite")]);
     arguments.insert("file".into(), file.into());
@@ -115,7 +114,7 @@ pub fn restore(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
     let words = Words::of(given);
     let file = match words.plain.as_slice() {
         [file] | ["main", file] if words.only(&[]) => *file,
-        _ => return Err(usage("restore")),
+        _ => return Err(Refusal::Usage),
     };
     if shell.database(scene.context)?.in_transaction() {
         return Err(error("a transaction is open; COMMIT or ROLLBACK it first"));
@@ -133,17 +132,17 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         .position(|word| word.trim_start_matches('-') == "skip")
     {
         let Some(number) = rest.get(at + 1).and_then(|word| word.parse::<i64>().ok()) else {
-            return Err(usage("import"));
+            return Err(Refusal::Usage);
         };
         arguments.insert("skip".into(), number.into());
         rest.drain(at..at + 2);
     }
     let words = Words::of(&rest);
     let [file, table] = words.plain.as_slice() else {
-        return Err(usage("import"));
+        return Err(Refusal::Usage);
     };
     if !words.only(&["csv", "tsv", "ascii", "no-header", "v"]) {
-        return Err(usage("import"));
+        return Err(Refusal::Usage);
     }
     let chosen = ["csv", "tsv", "ascii"]
         .into_iter()
@@ -207,7 +206,7 @@ pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> R
     let words = Words::of(given);
     // Line breaks are always written as they are, which is what --newlines asks for.
     if !words.only(&["data-only", "newlines", "nosys", "preserve-rowids"]) {
-        return Err(usage("dump"));
+        return Err(Refusal::Usage);
     }
     let mut arguments = flags(&words, &[("data-only", "data_only")]);
     let mut own = flags(
@@ -246,12 +245,12 @@ pub fn export(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     ];
     let words = Words::of(given);
     let [table, file] = words.plain.as_slice() else {
-        return Err(usage("export"));
+        return Err(Refusal::Usage);
     };
     let mut known = vec!["overwrite", "no-header"];
     known.extend(FORMATS);
     if !words.only(&known) {
-        return Err(usage("export"));
+        return Err(Refusal::Usage);
     }
     let options = [("overwrite", "overwrite"), ("no-header", "no_header")];
     let mut arguments = flags(&words, &options);

@@ -25,7 +25,7 @@ pub struct Dot {
 
 impl Dot {
     /// How to call it, as a refusal.
-    pub fn usage(&self) -> Refusal {
+    fn usage(&self) -> Refusal {
         Refusal::Said(format!("Usage: {}", self.call()))
     }
 
@@ -395,7 +395,10 @@ pub fn run(shell: &mut Shell, line: &str, scene: &mut Scene<'_>) -> Result<(), R
         None => ("", &[][..]),
     };
     if let Some(dot) = find(name) {
-        return (dot.run)(shell, rest, scene);
+        return (dot.run)(shell, rest, scene).map_err(|refusal| match refusal {
+            Refusal::Usage => dot.usage(),
+            refusal => refusal,
+        });
     }
     if let Some((name, why)) = REFUSED
         .iter()
@@ -411,11 +414,6 @@ pub fn run(shell: &mut Shell, line: &str, scene: &mut Scene<'_>) -> Result<(), R
     Err(error(format!(
         "unknown command \".{shown}\".{hint} Enter \".help\" for help."
     )))
-}
-
-/// The dot command whose `run` asks for its own usage.
-pub fn usage(name: &str) -> Refusal {
-    find(name).map_or_else(|| error(name), Dot::usage)
 }
 
 fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {

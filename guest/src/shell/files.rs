@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use super::dot::usage;
 use super::redirect::{Made, Redirect};
 use super::{Refusal, Scene, Shell, error};
 
@@ -37,7 +36,7 @@ fn redirect(
             ));
         }
         [name] if !name.starts_with('-') => name.as_str(),
-        _ => return Err(usage(command)),
+        _ => return Err(Refusal::Usage),
     };
     let files = scene.context.engine.files();
     let writer = files.write(name, given.iter().any(|word| replace(&word)))?;
@@ -53,7 +52,7 @@ fn redirect(
 /// `.read`: takes the lines of a file as if they stood here.
 pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     let [name] = given else {
-        return Err(usage("read"));
+        return Err(Refusal::Usage);
     };
     if name.starts_with('|') {
         return Err(error(

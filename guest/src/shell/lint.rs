@@ -4,7 +4,6 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::dot::usage;
 use super::{Refusal, Scene, Shell};
 use crate::engine::schema::catalogue::{quote, text};
 
@@ -12,10 +11,10 @@ use crate::engine::schema::catalogue::{quote, text};
 pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     let (mut verbose, mut grouped) = (false, false);
     let Some((what, options)) = given.split_first() else {
-        return Err(usage("lint"));
+        return Err(Refusal::Usage);
     };
     if !stands_for(what, "fkey-indexes") {
-        return Err(usage("lint"));
+        return Err(Refusal::Usage);
     }
     for option in options {
         if stands_for(option, "-verbose") {
@@ -23,7 +22,7 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
         } else if stands_for(option, "-groupbyparent") {
             grouped = true;
         } else {
-            return Err(usage("lint"));
+            return Err(Refusal::Usage);
         }
     }
     let mut findings = shell.database(scene.context)?.inspect(findings)?;

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::dot::usage;
 use super::pretty::pretty;
 use super::{Refusal, Scene, Shell};
 use crate::engine::schema::catalogue::{quote, text};
@@ -40,7 +39,7 @@ pub fn indexes(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
     let pattern = match given {
         [] => "%",
         [pattern] => pattern,
-        _ => return Err(usage("indexes")),
+        _ => return Err(Refusal::Usage),
     };
     names(shell, "type='index' AND tbl_name LIKE ?1", pattern, scene)
 }
@@ -98,7 +97,7 @@ pub fn schema(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         match word.as_str() {
             "--indent" | "-indent" => indent = true,
             "--nosys" | "-nosys" => system = false,
-            word if word.starts_with('-') || pattern.is_some() => return Err(usage("schema")),
+            word if word.starts_with('-') || pattern.is_some() => return Err(Refusal::Usage),
             word => pattern = Some(word.to_owned()),
         }
     }

@@ -58,6 +58,8 @@ pub enum Next {
 enum Refusal {
     /// What to print, without a newline.
     Said(String),
+    /// A dot command was not given what it takes.
+    Usage,
     /// The output takes nothing more.
     Output(io::Error),
     /// Not refused: the shell is to end.

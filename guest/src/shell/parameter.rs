@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use super::dot::usage;
 use super::{Refusal, Scene, Shell, statement};
 use crate::answer::value::Value;
 use crate::text::pad::left;
@@ -34,7 +33,7 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
             parameters.push(((*name).to_owned(), value));
         }
         ["unset", name] => shell.state.parameters.retain(|(known, _)| known != name),
-        _ => return Err(usage("parameter")),
+        _ => return Err(Refusal::Usage),
     }
     Ok(())
 }

@@ -2,16 +2,15 @@
 
 use std::io::Write;
 
-use super::dot::usage;
 use super::state::Plan;
 use super::{Refusal, Scene, Shell, error, words};
 use crate::engine::connection::db_status::figures;
 use crate::render::mode::NAMES;
 
 /// The truth of the only word. What is no truth value is taken for no, and said so.
-fn flag(name: &str, given: &[String], scene: &mut Scene<'_>) -> Result<bool, Refusal> {
+fn flag(given: &[String], scene: &mut Scene<'_>) -> Result<bool, Refusal> {
     let [word] = given else {
-        return Err(usage(name));
+        return Err(Refusal::Usage);
     };
     truth(word, scene)
 }
@@ -27,22 +26,22 @@ fn truth(word: &str, scene: &mut Scene<'_>) -> Result<bool, Refusal> {
 }
 
 pub fn bail(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.bail = flag("bail", given, scene)?;
+    shell.state.bail = flag(given, scene)?;
     Ok(())
 }
 
 pub fn changes(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.changes = flag("changes", given, scene)?;
+    shell.state.changes = flag(given, scene)?;
     Ok(())
 }
 
 pub fn echo(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.echo = flag("echo", given, scene)?;
+    shell.state.echo = flag(given, scene)?;
     Ok(())
 }
 
 pub fn headers(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.format.headers = flag("headers", given, scene)?;
+    shell.state.format.headers = flag(given, scene)?;
     shell.state.headers_set = true;
     Ok(())
 }
@@ -56,12 +55,12 @@ pub fn stats(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resu
         }
         return Ok(());
     }
-    shell.state.stats = flag("stats", given, scene)?;
+    shell.state.stats = flag(given, scene)?;
     Ok(())
 }
 
 pub fn timer(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.timer = flag("timer", given, scene)?;
+    shell.state.timer = flag(given, scene)?;
     Ok(())
 }
 
@@ -71,7 +70,7 @@ pub fn eqp(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
         [word] if word == "trigger" => Plan::Trigger,
         [word] if truth(word, scene)? => Plan::On,
         [_] => Plan::Off,
-        _ => return Err(usage("eqp")),
+        _ => return Err(Refusal::Usage),
     };
     Ok(())
 }
@@ -81,7 +80,7 @@ pub fn explain(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Re
         [] => true,
         [word] if word == "auto" => true,
         [word] => truth(word, scene)?,
-        _ => return Err(usage("explain")),
+        _ => return Err(Refusal::Usage),
     };
     Ok(())
 }
@@ -110,7 +109,7 @@ pub fn print(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resu
 
 pub fn nullvalue(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
     let [word] = given else {
-        return Err(usage("nullvalue"));
+        return Err(Refusal::Usage);
     };
     shell.state.format.nullvalue.clone_from(word);
     Ok(())
@@ -120,7 +119,7 @@ pub fn separator(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Resu
     let (column, row) = match given {
         [column] => (column, None),
         [column, row] => (column, Some(row)),
-        _ => return Err(usage("separator")),
+        _ => return Err(Refusal::Usage),
     };
     let format = &mut shell.state.format;
     format.column_separator.clone_from(column);
@@ -237,7 +236,7 @@ fn escaped(text: &str) -> String {
 
 pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
     if !given.is_empty() {
-        return Err(usage("show"));
+        return Err(Refusal::Usage);
     }
     let state = &shell.state;
     let widths: String = state
