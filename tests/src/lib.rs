@@ -3,6 +3,7 @@
 //! - [`Server`]: an MCP server on a pipe, every wait bounded.
 //! - [`run`]: one command line, run to its end.
 //! - [`Folder`]: a folder for one test, with a native SQLite to fill and to check its files.
+//! - [`component`]: the component without its host. [`clients`]: what `tests/clients/setup` installs.
 //!
 //! The binary is `$SQLARIUM_BIN`, or the one beside the test's own executable.
 
@@ -50,4 +51,50 @@ pub fn binary() -> PathBuf {
         path.display()
     );
     path
+}
+
+/// The component that the host's build left behind, or `$SQLARIUM_COMPONENT`.
+///
+/// # Panics
+/// If it was not built.
+pub fn component() -> PathBuf {
+    let path = env::var_os("SQLARIUM_COMPONENT").map_or_else(
+        || {
+            // target/release/deps/test-0123 -> target/sqlarium.wasm
+            let test = env::current_exe().expect("the test's own path");
+            let target = test.ancestors().nth(3).expect("the target directory");
+            target.join("sqlarium.wasm")
+        },
+        PathBuf::from,
+    );
+    assert!(
+        path.is_file(),
+        "{} is not there: run `cargo build --release` first, or set SQLARIUM_COMPONENT.",
+        path.display()
+    );
+    path
+}
+
+/// The folder into which `tests/clients/setup` installs programs of others. Where it was not
+/// run the test is to be skipped, which is said loudly.
+///
+/// # Panics
+/// If it was not run in CI.
+pub fn clients() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("clients");
+    // Written last.
+    if folder.join(".installed").exists() {
+        return Some(folder);
+    }
+    let ci = env::var("CI").is_ok_and(|value| value == "true");
+    assert!(
+        !ci,
+        "the clients are not installed: run tests/clients/setup"
+    );
+    // Not println!, which the test harness would swallow.
+    let _ = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        b"\n*** skipped: run tests/clients/setup ***\n",
+    );
+    None
 }

@@ -1,40 +1,15 @@
 //! Real MCP clients against the real server: each lists the tools, calls a
 //! query and reads an error. `tests/clients/setup` installs them.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use sqlarium_tests::{binary, finish};
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("clients")
-}
-
-/// Whether the clients were installed. If not, the test is skipped, loudly; in CI it fails.
-fn installed() -> bool {
-    let there = ["node_modules/.bin/mcp-inspector", ".venv/mcp"];
-    if there.iter().all(|path| folder().join(path).exists()) {
-        return true;
-    }
-    let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(
-        !ci,
-        "the clients are not installed: run tests/clients/setup"
-    );
-    // Not println!, which the test harness would swallow.
-    let _ = std::io::Write::write_all(
-        &mut std::io::stderr(),
-        b"\n*** skipped: run tests/clients/setup ***\n",
-    );
-    false
-}
+use sqlarium_tests::{binary, clients, finish};
 
 /// Runs one of the scripts against the server and checks what it saw.
 fn converses(script: &[&str], protocol: Option<&str>) {
-    if !installed() {
-        return;
-    }
+    let Some(folder) = clients() else { return };
     let interpreter = if script[0].ends_with(".py") {
         "python3"
     } else {
@@ -42,8 +17,8 @@ fn converses(script: &[&str], protocol: Option<&str>) {
     };
     let mut command = Command::new(interpreter);
     command
-        .current_dir(folder())
-        .env("PYTHONPATH", folder().join(".venv"))
+        .current_dir(&folder)
+        .env("PYTHONPATH", folder.join(".venv"))
         .args(script);
     let finished = finish(command.arg(binary()).arg("mcp"));
     assert_eq!(finished.code, Some(0), "{script:?}: {}", finished.stderr);
@@ -72,8 +47,8 @@ fn converses(script: &[&str], protocol: Option<&str>) {
 }
 
 /// Runs the Inspector's command line against the server.
-fn inspector(era: &str, method: &[&str]) -> (Option<i32>, Value) {
-    let mut command = Command::new(folder().join("node_modules/.bin/mcp-inspector"));
+fn inspector(folder: &Path, era: &str, method: &[&str]) -> (Option<i32>, Value) {
+    let mut command = Command::new(folder.join("node_modules/.bin/mcp-inspector"));
     command
         .args(["--cli", "--protocol-era", era, "--format", "json"])
         .args(method);
@@ -86,10 +61,8 @@ fn inspector(era: &str, method: &[&str]) -> (Option<i32>, Value) {
 /// The Inspector exits with 0 when all is well, 5 when the tool refused and,
 /// being strict with the list, with something else when a schema has a flaw.
 fn inspects(era: &str) {
-    if !installed() {
-        return;
-    }
-    let (code, list) = inspector(era, &["--method", "tools/list", "--strict"]);
+    let Some(folder) = clients() else { return };
+    let (code, list) = inspector(&folder, era, &["--method", "tools/list", "--strict"]);
     assert_eq!(code, Some(0), "{list}");
     let tools = list["result"]["tools"].as_array().expect("tools");
     assert!(
@@ -104,11 +77,16 @@ fn inspects(era: &str) {
         "sqlarium_query",
         "--tool-args-json",
     ];
-    let (code, answer) = inspector(era, &[&call[..], &[r#"{"sql":"SELECT 6 * 7"}"#]].concat());
+    let (code, answer) = inspector(
+        &folder,
+        era,
+        &[&call[..], &[r#"{"sql":"SELECT 6 * 7"}"#]].concat(),
+    );
     assert_eq!(code, Some(0), "{answer}");
     assert!(answer.to_string().contains("42"), "{answer}");
 
     let (code, answer) = inspector(
+        &folder,
         era,
         &[&call[..], &[r#"{"sql":"SELECT * FROM nowhere"}"#]].concat(),
     );

@@ -1,28 +1,13 @@
 //! What the built component is, read from its bytes: what it asks of its host and what it offers.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::{env, fs};
+use std::fs;
 
+use sqlarium_tests::component;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
-/// The bytes of the component: `$SQLARIUM_COMPONENT`, or what the host's build left behind.
-fn component() -> Vec<u8> {
-    let path = env::var_os("SQLARIUM_COMPONENT").map_or_else(
-        || {
-            // target/release/deps/component-0123 -> target/sqlarium.wasm
-            let test = env::current_exe().expect("the test's own path");
-            let target = test.ancestors().nth(3).expect("the target directory");
-            target.join("sqlarium.wasm")
-        },
-        PathBuf::from,
-    );
-    fs::read(&path).unwrap_or_else(|error| {
-        panic!(
-            "{}: {error}; run `cargo build --release` first, or set SQLARIUM_COMPONENT",
-            path.display()
-        )
-    })
+fn bytes() -> Vec<u8> {
+    fs::read(component()).expect("the component")
 }
 
 /// The component's own imports and exports, not those of the modules inside it.
@@ -59,13 +44,13 @@ fn unversioned(name: &str) -> &str {
 fn it_is_valid_with_no_proposal_beyond_webassembly_2() {
     let features = WasmFeatures::WASM2 | WasmFeatures::COMPONENT_MODEL;
     Validator::new_with_features(features)
-        .validate_all(&component())
+        .validate_all(&bytes())
         .expect("a valid component");
 }
 
 #[test]
 fn it_asks_for_its_own_contract_and_for_clocks_randomness_and_standard_streams_alone() {
-    let (imports, _) = surface(&component());
+    let (imports, _) = surface(&bytes());
     let own: BTreeSet<&str> = imports
         .iter()
         .map(|name| unversioned(name))
@@ -102,7 +87,7 @@ fn it_asks_for_its_own_contract_and_for_clocks_randomness_and_standard_streams_a
 
 #[test]
 fn it_offers_the_server_the_commands_and_the_shell() {
-    let (_, exports) = surface(&component());
+    let (_, exports) = surface(&bytes());
     let exports: BTreeSet<&str> = exports.iter().map(|name| unversioned(name)).collect();
     assert_eq!(
         exports,
