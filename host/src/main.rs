@@ -9,12 +9,14 @@
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
 //! - [`budgets`]: what the owner allows, and the sentences that say so.
+//! - [`log`]: what a server has to say to its owner.
 //! - [`demo`], [`clients`], [`terminal`]: for people.
 
 mod budgets;
 mod cli;
 mod clients;
 mod demo;
+mod log;
 mod sandbox;
 mod serve;
 mod shell;
@@ -25,11 +27,10 @@ mod terminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cli::run(std::env::args_os()) {
-        Ok(code) => code,
-        Err(error) => {
-            terminal::complain(format_args!("{error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    let code = cli::run(std::env::args_os()).unwrap_or_else(|error| {
+        terminal::complain(format_args!("{error:#}"));
+        ExitCode::FAILURE
+    });
+    log::flush();
+    code
 }

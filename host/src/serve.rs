@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::log::log;
 use crate::sandbox::bindings::server::Overheard;
 use crate::sandbox::control::{Control, Stop};
 use crate::sandbox::instance::{Outcome, Overhearing, Vessel};
@@ -166,7 +167,7 @@ impl Client {
     /// Sends a reply, unless it is one that the guest should never have made.
     fn send(&mut self, reply: &str) {
         if reply.len() as u64 >= self.longest || reply.contains('\n') {
-            eprintln!("sqlarium: the sandbox made a reply that is too long or not one line");
+            log("the sandbox made a reply that is too long or not one line");
         } else {
             self.write(reply);
         }
@@ -177,7 +178,7 @@ impl Client {
             return;
         }
         if let Err(error) = stdio::write_line(line) {
-            eprintln!("sqlarium: standard output: {error}");
+            log(format_args!("standard output: {error}"));
             self.end = Some(End::Gone);
         }
     }

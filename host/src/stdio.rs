@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::log::log;
 use crate::sandbox::control::Line;
 
 /// What comes from the client's side.
@@ -66,7 +67,7 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
             // The last line may come without its newline.
             Ok(_) => Event::Line(line),
             Err(error) => {
-                eprintln!("sqlarium: standard input: {error}");
+                log(format_args!("standard input: {error}"));
                 Event::Closed
             }
         };

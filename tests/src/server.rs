@@ -58,10 +58,18 @@ impl Server {
     /// # Panics
     /// If it does not start; as all methods here, also if the server writes what is no line of UTF-8.
     pub fn spawn(command: &mut Command) -> Self {
+        Self::spawn_with_errors(command, Stdio::piped())
+    }
+
+    /// The same with a standard error of one's own, which is only read if it is a new pipe.
+    ///
+    /// # Panics
+    /// As [`Server::spawn`].
+    pub fn spawn_with_errors(command: &mut Command, errors: Stdio) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(errors)
             .spawn()
             .expect("the server starts");
         let (sender, lines) = channel();
@@ -81,9 +89,10 @@ impl Server {
         });
         let errors = Arc::new(Mutex::new(String::new()));
         let copy = Arc::clone(&errors);
-        let mut stderr = child.stderr.take().expect("its errors");
+        let stderr = child.stderr.take();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
+            let Some(mut stderr) = stderr else { return };
             while let Ok(count @ 1..) = stderr.read(&mut bytes) {
                 copy.lock()
                     .expect("errors")

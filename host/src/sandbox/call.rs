@@ -13,6 +13,7 @@ use wasmtime::Trap;
 
 use super::control::{Control, Stop};
 use crate::budgets::Budgets;
+use crate::log::log;
 
 /// How often the supervisor looks in while the guest waits for something.
 const LONGEST_NAP: Duration = Duration::from_millis(20);
@@ -63,7 +64,7 @@ impl Cut {
     pub fn log(&self, what: &str) {
         if let Some(trap) = &self.trap {
             // The root cause: above it stand addresses of a component without names.
-            eprintln!("sqlarium: {what}: {}", trap.root_cause());
+            log(format_args!("{what}: {}", trap.root_cause()));
         }
     }
 

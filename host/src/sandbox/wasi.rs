@@ -11,6 +11,7 @@ use wasmtime::component::{
 use wasmtime::{Result, StoreContextMut, bail};
 
 use super::State;
+use crate::log::log;
 
 /// Random bytes that one call may ask for.
 const MAX_RANDOM: u64 = 64 << 10;
@@ -218,7 +219,7 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
                 }
                 let text = &text[..text.len().min(room).min(STDERR_CHUNK as usize)];
                 // Escaped, so that it cannot pass for one of the host's own lines.
-                eprintln!("sqlarium: sandbox: {}", text.escape_ascii());
+                log(format_args!("sandbox: {}", text.escape_ascii()));
                 let length = text.len();
                 store.data_mut().stderr_bytes += length;
                 Ok((Ok(()),))
