@@ -1,7 +1,7 @@
 //! Drives the built binary from outside, as its users do.
 //!
 //! - [`Server`]: an MCP server on a pipe, every wait bounded.
-//! - [`run`]: one command line, run to its end.
+//! - [`run`]: one command line, run to its end; [`Terminal`]: one at a terminal.
 //! - [`Folder`]: a folder for one test, with a native SQLite to fill and to check its files.
 //! - [`component`]: the component without its host. [`clients`]: what `tests/clients/setup` installs.
 //!
@@ -10,6 +10,7 @@
 mod folder;
 mod run;
 mod server;
+mod terminal;
 
 use std::env;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub use folder::Folder;
 pub use run::{Finished, finish, run, sqlarium};
 pub use server::{Answer, Ended, Server};
+pub use terminal::Terminal;
 
 /// Longer than anything takes that is not stuck, on a busy machine too.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sqlarium_tests::{ENDLESS, Folder, ONE_FUNCTION, PATIENCE, Server, binary, finish, sqlarium};
+use sqlarium_tests::{ENDLESS, Folder, ONE_FUNCTION, Server, Terminal, finish, sqlarium};
 
 const SHOP: &str = "
     CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL);
@@ -444,93 +444,11 @@ fn a_call_of_run_has_one_budget_and_ends_with_it() {
     assert!(!answer.text.contains("\n2\n"), "{}", answer.text);
 }
 
-/// A shell at a terminal of its own, made by Python's `pty`.
-struct Terminal {
-    child: Child,
-    shown: std::sync::mpsc::Receiver<Vec<u8>>,
-    seen: String,
-}
-
-impl Terminal {
-    /// `None` where there is no Python to make a terminal with.
-    fn start(folder: &Folder, arguments: &[&str], colour: bool) -> Option<Self> {
-        let spawn = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
-        let mut command = Command::new("python3");
-        command
-            .args(["-c", spawn])
-            .arg(binary())
-            .arg("shell")
-            .args(arguments)
-            .current_dir(folder.path(""))
-            .env("TERM", "xterm")
-            .env("XDG_STATE_HOME", folder.path("state"))
-            .env_remove("SQLARIUM_HISTORY")
-            .env_remove("NO_COLOR");
-        if !colour {
-            command.env("NO_COLOR", "1");
-        }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
-        let mut output = child.stdout.take()?;
-        let (sender, shown) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
-                if sender.send(bytes[..count].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Some(Self {
-            child,
-            shown,
-            seen: String::new(),
-        })
-    }
-
-    fn keys(&mut self, keys: &str) {
-        let stdin = self.child.stdin.as_mut().expect("its keyboard");
-        stdin.write_all(keys.as_bytes()).expect("keys");
-        stdin.flush().expect("keys");
-    }
-
-    /// Waits until `text` is shown, and forgets everything up to it.
-    fn wait_for(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                let rest = self.seen.split_off(at + text.len());
-                return std::mem::replace(&mut self.seen, rest);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.shown.recv_timeout(left) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(_) => panic!("{text:?} is not shown: {:?}", self.seen),
-            }
-        }
-    }
-
-    fn end(mut self) -> Option<i32> {
-        drop(self.child.stdin.take());
-        self.child.wait().expect("its end").code()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn at_a_terminal_lines_are_edited_completed_and_remembered() {
     let folder = Folder::new();
     folder.database("shop.db", SHOP);
-    let Some(mut terminal) = Terminal::start(&folder, &["shop.db"], true) else {
+    let Some(mut terminal) = Terminal::start(&folder, &["shell", "shop.db"], true) else {
         return;
     };
     terminal.wait_for("sqlarium> ");
@@ -571,7 +489,7 @@ fn at_a_terminal_lines_are_edited_completed_and_remembered() {
 #[test]
 fn at_a_terminal_ctrl_c_stops_a_statement_and_the_shell_goes_on() {
     let folder = Folder::new();
-    let Some(mut terminal) = Terminal::start(&folder, &["--no-history"], false) else {
+    let Some(mut terminal) = Terminal::start(&folder, &["shell", "--no-history"], false) else {
         return;
     };
     terminal.wait_for("sqlarium> ");

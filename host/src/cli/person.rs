@@ -146,7 +146,7 @@ pub fn run(
     match outcome {
         // Standard output is taken by what was asked for.
         Outcome::Done(Ok(text)) if streams => {
-            eprint!("{text}");
+            terminal::note(text);
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Done(Ok(text)) => print(&text),

@@ -17,12 +17,17 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::history::History;
 use super::{Fed, feed, finish};
-use crate::sandbox::bindings::shell::Next;
+use crate::sandbox::bindings::shell::{Completion, Next};
 use crate::sandbox::instance::{Outcome, Vessel};
+use crate::terminal;
 
 /// Where a statement or a dot command is awaited, and where the rest of a statement is.
 const PROMPT: &str = "sqlarium> ";
 const CONTINUE: &str = "   ...> ";
+
+/// How many ways to go on are offered, and how long each may be, in bytes.
+const CANDIDATES: usize = 1000;
+const CANDIDATE_BYTES: usize = 1000;
 
 /// Asks the guest how a word could go on.
 struct Assistant(Rc<RefCell<Vessel>>);
@@ -38,14 +43,22 @@ impl Completer for Assistant {
     ) -> rustyline::Result<(usize, Vec<String>)> {
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         Ok(match self.0.borrow_mut().complete(line, place) {
-            Outcome::Done(found) => {
-                let start = usize::try_from(found.start).unwrap_or_default();
-                // The guest is not trusted to cut a line where it can be cut.
-                (line.floor_char_boundary(start), found.candidates)
-            }
+            Outcome::Done(found) => usable(line, place as usize, found),
             Outcome::Cut { .. } => (line.len(), Vec::new()),
         })
     }
+}
+
+/// What can be used of a completion at byte `place` of a line: where the word starts, and how
+/// it could go on. The guest is trusted with neither.
+fn usable(line: &str, place: usize, found: Completion) -> (usize, Vec<String>) {
+    let start = line.floor_char_boundary(place.min(found.start as usize));
+    let candidates = found.candidates.into_iter();
+    // What would drive the terminal cannot be typed either.
+    let candidates = candidates.filter(|candidate| {
+        candidate.len() <= CANDIDATE_BYTES && !candidate.contains(char::is_control)
+    });
+    (start, candidates.take(CANDIDATES).collect())
 }
 
 impl Hinter for Assistant {
@@ -68,14 +81,14 @@ pub fn run(vessel: Vessel, remember: bool) -> Result<ExitCode> {
         let _ = editor.load_history(path);
     }
     let interrupt = Arc::new(AtomicBool::new(false));
-    #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone())?;
     let vessel = Rc::new(RefCell::new(vessel));
     editor.set_helper(Some(Assistant(vessel.clone())));
-    println!(
-        "sqlarium {}. Enter \".help\" for usage hints, \".quit\" to leave.",
-        env!("CARGO_PKG_VERSION")
-    );
+    terminal::print(concat!(
+        "sqlarium ",
+        env!("CARGO_PKG_VERSION"),
+        ". Enter \".help\" for usage hints, \".quit\" to leave.\n"
+    ))?;
     let code = converse(&mut editor, &vessel, &interrupt)?;
     if let Some(path) = history.path() {
         let _ = editor.append_history(path);
@@ -123,7 +136,7 @@ fn converse(
                     return Ok(code);
                 }
                 Fed::Next(Next::More) => CONTINUE,
-                Fed::Next(Next::Ready) | Fed::Cut => PROMPT,
+                Fed::Next(Next::Ready) | Fed::Aborted => PROMPT,
             };
         }
         if prompt == PROMPT {
@@ -133,5 +146,36 @@ fn converse(
             }
             typed.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(start: u32, candidates: &[&str]) -> (usize, Vec<String>) {
+        let candidates = candidates.iter().map(|text| (*text).to_owned()).collect();
+        usable("SELECT é FROM x", 9, Completion { start, candidates })
+    }
+
+    #[test]
+    fn a_word_starts_within_the_line_before_the_cursor() {
+        for (start, expected) in [(0, 0), (7, 7), (8, 7), (9, 9), (10, 9), (u32::MAX, 9)] {
+            assert_eq!(offer(start, &[]).0, expected, "{start}");
+        }
+    }
+
+    #[test]
+    fn what_would_drive_the_terminal_is_not_offered() {
+        let (_, offered) = offer(7, &["id", "\u{1b}[2J", "a\nb", "x\u{9b}1m", "é b", ""]);
+        assert_eq!(offered, ["id", "é b", ""]);
+    }
+
+    #[test]
+    fn a_list_without_end_is_not_shown() {
+        let long = "x".repeat(CANDIDATE_BYTES + 1);
+        let endless = vec!["x"; 2 * CANDIDATES];
+        assert_eq!(offer(7, &[&long]).1.len(), 0);
+        assert_eq!(offer(7, &endless).1.len(), CANDIDATES);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Names another file for the history; empty: none.
@@ -40,23 +42,25 @@ fn place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(state?.join("sqlarium/history"))
 }
 
-fn prepare(path: &Path) -> std::io::Result<()> {
+/// Creates the file if need be; only an ordinary one will do.
+fn prepare(path: &Path) -> io::Result<()> {
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
         fs::create_dir_all(folder)?;
     }
-    let mut options = fs::OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-        let file = options.mode(0o600).open(path)?;
-        file.set_permissions(fs::Permissions::from_mode(0o600))
+    let file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        // A pipe would be waited for.
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    #[cfg(not(unix))]
-    options.open(path).map(drop)
+    file.set_permissions(fs::Permissions::from_mode(0o600))
 }
 
 #[cfg(test)]
@@ -85,5 +89,31 @@ mod tests {
         assert_eq!(at(&[home, (VARIABLE, "mine")]), Some("mine".into()));
         assert_eq!(at(&[home, (VARIABLE, "")]), None);
         assert_eq!(at(&[]), None);
+    }
+
+    #[test]
+    fn only_an_ordinary_file_is_a_history_and_nothing_else_changes_its_mode() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("new/history");
+        prepare(&file).expect("a history");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode();
+        assert_eq!(mode(&file) & 0o777, 0o600);
+        let pipe = folder.path().join("pipe");
+        let readable = rustix::fs::Mode::from_raw_mode(0o644);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, readable).expect("a pipe");
+        for path in [pipe.as_path(), folder.path(), Path::new("/dev/null")] {
+            let before = mode(path);
+            assert!(prepare(path).is_err(), "{}", path.display());
+            assert_eq!(mode(path), before, "{}", path.display());
+        }
+        // With a reader, a pipe opens.
+        let _reader = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&pipe)
+            .expect("a reader");
+        let before = mode(&pipe);
+        assert!(prepare(&pipe).is_err());
+        assert_eq!(mode(&pipe), before);
     }
 }

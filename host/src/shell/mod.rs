@@ -1,7 +1,7 @@
 //! A person's shell: lines from a terminal or a pipe, handed to the sandbox one by one.
 //!
 //! What the lines mean is the guest's affair. The host edits and remembers them, asks the guest how
-//! a word could go on, makes Ctrl-C stop a statement, and sees that the shell goes on after a cut.
+//! a word could go on, makes Ctrl-C stop a statement, and sees that the shell goes on after an abort.
 
 mod editor;
 mod history;
@@ -16,13 +16,14 @@ use anyhow::{Result, bail};
 use crate::sandbox::bindings::shell::Next;
 use crate::sandbox::control::Stop;
 use crate::sandbox::instance::{Outcome, Vessel};
+use crate::terminal;
 
 /// What became of a line.
 enum Fed {
     /// The guest's answer.
     Next(Next),
-    /// The call was cut off; a fresh instance takes the next line.
-    Cut,
+    /// The call was aborted; a fresh instance takes the next line.
+    Aborted,
 }
 
 /// Runs the shell until its lines end. `remember`: keep a history of what is typed.
@@ -60,7 +61,7 @@ fn pipe(mut vessel: Vessel) -> Result<ExitCode> {
                 return Ok(ExitCode::from(code));
             }
             Fed::Next(Next::Ready | Next::More) => {}
-            Fed::Cut => failed = true,
+            Fed::Aborted => failed = true,
         }
     }
     let code = finish(&mut vessel, false);
@@ -84,8 +85,8 @@ fn feed(
     match outcome {
         Outcome::Done(next) => Fed::Next(next),
         Outcome::Cut { reason, .. } => {
-            say(&reason.unwrap_or_default());
-            Fed::Cut
+            report_abort(&reason.unwrap_or_default());
+            Fed::Aborted
         }
     }
 }
@@ -95,7 +96,7 @@ fn finish(vessel: &mut Vessel, interactive: bool) -> u8 {
     let code = match vessel.finish(interactive) {
         Outcome::Done(code) => code,
         Outcome::Cut { reason, .. } => {
-            say(&reason.unwrap_or_default());
+            report_abort(&reason.unwrap_or_default());
             1
         }
     };
@@ -103,7 +104,7 @@ fn finish(vessel: &mut Vessel, interactive: bool) -> u8 {
     code
 }
 
-/// Says why a call was cut off.
-fn say(reason: &str) {
-    eprintln!("Error: {reason} The statement was cut off, and the shell goes on.");
+/// Says why a call was aborted.
+fn report_abort(reason: &str) {
+    terminal::note(format_args!("Error: {reason} The statement was aborted."));
 }

@@ -1,13 +1,14 @@
 //! Standard input and output as files, for a person's command that names them `-`.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::{Device, ErrorCode, Handle, Result};
+use crate::terminal::Escaper;
 
 /// How much is read at once, in bytes, and how many such pieces may wait.
 const PIECE: usize = 64 << 10;
@@ -16,29 +17,29 @@ const PIECES: usize = 4;
 /// How long a read waits for input, so that the budget of time is kept.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Standard input, from its start and byte after byte.
-pub struct Input {
+/// What is read once, however often it is opened: what one handle leaves, the next one gets.
+struct Source {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
     /// How much of the piece was read.
     at: usize,
-    offset: u64,
     ended: bool,
 }
 
-impl Input {
-    /// Starts to read. What one of these has read is lost to the next.
-    pub fn open() -> Self {
+/// That of this process.
+static STANDARD_INPUT: LazyLock<Arc<Mutex<Source>>> = LazyLock::new(|| Source::of(io::stdin()));
+
+impl Source {
+    /// Reads `input` on a thread, which ends with it or with the process.
+    fn of(input: impl Read + Send + 'static) -> Arc<Mutex<Self>> {
         let (sender, pieces) = sync_channel(PIECES);
-        // It ends with the process, or when nobody listens to what it has read.
-        thread::spawn(move || listen(io::stdin().lock(), &sender));
-        Self {
+        thread::spawn(move || read_pieces(input, &sender));
+        Arc::new(Mutex::new(Self {
             pieces,
             piece: Vec::new(),
             at: 0,
-            offset: 0,
             ended: false,
-        }
+        }))
     }
 
     /// Waits for more, if all there was is read.
@@ -60,9 +61,17 @@ impl Input {
             }
         }
     }
+
+    fn take(&mut self, length: usize) -> Result<Vec<u8>> {
+        self.fill()?;
+        let rest = &self.piece[self.at..];
+        let data = rest[..rest.len().min(length)].to_vec();
+        self.at += data.len();
+        Ok(data)
+    }
 }
 
-fn listen(mut input: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
+fn read_pieces(mut input: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut piece = vec![0; PIECE];
         let read = match input.read(&mut piece) {
@@ -81,16 +90,34 @@ fn listen(mut input: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
     }
 }
 
+/// Standard input, byte after byte.
+pub struct Input {
+    source: Arc<Mutex<Source>>,
+    offset: u64,
+}
+
+impl Input {
+    /// Reads from where the last one of these stopped.
+    pub fn open() -> Self {
+        Self::on(&STANDARD_INPUT)
+    }
+
+    fn on(source: &Arc<Mutex<Source>>) -> Self {
+        Self {
+            source: source.clone(),
+            offset: 0,
+        }
+    }
+}
+
 impl Handle for Input {
     /// As much as there is; nothing at the end, and busy while there is nothing yet.
     fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
         if offset != self.offset {
             return Err(ErrorCode::Invalid);
         }
-        self.fill()?;
-        let rest = &self.piece[self.at..];
-        let data = rest[..rest.len().min(length)].to_vec();
-        self.at += data.len();
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = source.take(length)?;
         self.offset += data.len() as u64;
         Ok(data)
     }
@@ -117,9 +144,10 @@ impl Handle for Input {
     }
 }
 
-/// Standard output, byte after byte.
+/// Standard output, byte after byte; a terminal gets control characters escaped.
 pub struct Output {
     offset: u64,
+    escaper: Escaper,
     /// Set when whoever reads it has gone.
     closed: Arc<AtomicBool>,
 }
@@ -127,7 +155,11 @@ pub struct Output {
 impl Output {
     /// Writes nothing yet.
     pub fn open(closed: Arc<AtomicBool>) -> Self {
-        Self { offset: 0, closed }
+        Self {
+            offset: 0,
+            escaper: Escaper::for_stream(&io::stdout()),
+            closed,
+        }
     }
 
     fn check(&self, done: io::Result<()>) -> Result<()> {
@@ -148,7 +180,8 @@ impl Handle for Output {
         if offset != self.offset {
             return Err(ErrorCode::Invalid);
         }
-        self.check(io::stdout().lock().write_all(data))?;
+        let shown = self.escaper.escape(data);
+        self.check(io::stdout().lock().write_all(&shown))?;
         self.offset += data.len() as u64;
         Ok(())
     }
@@ -167,5 +200,38 @@ impl Handle for Output {
 
     fn publish(&mut self, _replace: bool) -> Result<()> {
         self.check(io::stdout().lock().flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_handle_leaves_the_next_one_gets() {
+        let source = Source::of(&b"one two three"[..]);
+        let read = |input: &mut Input, length| loop {
+            match input.read(input.offset, length) {
+                Err(ErrorCode::Busy) => {}
+                read => return read.expect("input"),
+            }
+        };
+        for expected in [&b"one "[..], b"two "] {
+            assert_eq!(read(&mut Input::on(&source), 4), expected);
+        }
+        let mut last = Input::on(&source);
+        assert_eq!(read(&mut last, 100), b"three");
+        assert_eq!(read(&mut last, 100), b"");
+        assert_eq!(
+            read(&mut Input::on(&source), 100),
+            b"",
+            "the end stays the end"
+        );
+    }
+
+    #[test]
+    fn input_is_read_from_its_start_only() {
+        let mut input = Input::on(&Source::of(&b"text"[..]));
+        assert_eq!(input.read(1, 3), Err(ErrorCode::Invalid));
     }
 }
