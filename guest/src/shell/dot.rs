@@ -196,6 +196,7 @@ pub static DOTS: &[Dot] = &[
          --ww           Shorthand for \"--wordwrap 1\"\n\
          --quote        Quote output text as SQL literals\n\
          --noquote      Do not quote output text\n\
+         --escape E     Show control characters by E (off, ascii, symbol)\n\
          TABLE          The name of SQL table used for \"insert\" mode",
         set::mode,
     ),

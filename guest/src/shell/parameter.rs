@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::{Refusal, Scene, Shell, statement};
 use crate::answer::value::Value;
+use crate::render::mode::{Escape, as_literal};
 use crate::text::pad::left;
 
 /// Runs the dot command.
@@ -17,7 +18,10 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
                 .state
                 .parameters
                 .iter()
-                .map(|(name, value)| (name.clone(), crate::render::mode::literal_text(value)))
+                .map(|(name, value)| {
+                    let literal = as_literal(value, Escape::Off);
+                    (name.clone(), String::from_utf8_lossy(&literal).into_owned())
+                })
                 .collect();
             listed.sort();
             let width = listed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

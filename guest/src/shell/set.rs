@@ -5,7 +5,7 @@ use std::io::Write;
 use super::state::Plan;
 use super::{Refusal, Scene, Shell, error, words};
 use crate::engine::connection::db_status::figures;
-use crate::render::mode::NAMES;
+use crate::render::mode::{Escape, NAMES};
 
 /// The truth of the only word. What is no truth value is taken for no, and said so.
 fn flag(given: &[String], scene: &mut Scene<'_>) -> Result<bool, Refusal> {
@@ -155,72 +155,83 @@ pub fn mode(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         return Ok(());
     }
     let mut format = shell.state.format.clone();
-    let (mut chosen, mut table, mut options) = (None, None, Vec::new());
+    let mut plain = 0;
     let mut given = given.iter();
     while let Some(word) = given.next() {
         match word.strip_prefix("--").or_else(|| word.strip_prefix('-')) {
             Some("wrap") => {
                 let number = given.next().and_then(|word| word.parse().ok());
-                let Some(number) = number else {
-                    return Err(error("--wrap takes a number of characters"));
-                };
-                options.push((Some(number), None, None));
+                format.wrap = number.ok_or_else(|| error("--wrap takes a number of characters"))?;
             }
             Some("wordwrap") => {
-                let Some(word) = given.next() else {
-                    return Err(error("--wordwrap takes on or off"));
-                };
-                options.push((None, Some(truth(word, scene)?), None));
+                let word = given.next();
+                let word = word.ok_or_else(|| error("--wordwrap takes on or off"))?;
+                format.word_wrap = truth(word, scene)?;
             }
-            Some("ww") => options.push((None, Some(true), None)),
-            Some("quote") => options.push((None, None, Some(true))),
-            Some("noquote") => options.push((None, None, Some(false))),
+            Some("ww") => format.word_wrap = true,
+            Some("quote") => (format.quote, format.nullvalue) = (true, "NULL".into()),
+            Some("noquote") => format.quote = false,
+            Some("escape") => {
+                let word = given.next();
+                let found = ESCAPES
+                    .iter()
+                    .find(|(name, _)| word.is_some_and(|word| word == name));
+                let found = found.ok_or_else(|| error("--escape takes off, ascii or symbol"))?;
+                format.escape = found.1;
+            }
             Some(_) => {
                 return Err(Refusal::Said(format!(
-                    "unknown option: {word}\noptions:\n  --noquote\n  --quote\n  --wordwrap on/off\n  --wrap N\n  --ww"
+                    "unknown option: {word}\noptions:\n  --escape off/ascii/symbol\n  --noquote\n  --quote\n  --wordwrap on/off\n  --wrap N\n  --ww"
                 )));
             }
-            None if chosen.is_none() => chosen = Some(word),
-            None if table.is_none() => table = Some(word),
-            None => return Err(error(format!("extra argument: \"{word}\""))),
+            None => {
+                plain += 1;
+                match plain {
+                    1 => {
+                        let name = mode_name(word).ok_or_else(|| {
+                            error(format!("mode should be one of: {}", NAMES.join(" ")))
+                        })?;
+                        let headers = format.headers;
+                        format.select(name);
+                        if shell.state.headers_set {
+                            format.headers = headers;
+                        }
+                    }
+                    2 => format.table.clone_from(word),
+                    _ => return Err(error(format!("extra argument: \"{word}\""))),
+                }
+            }
         }
-    }
-    if let Some(word) = chosen {
-        let Some(name) = mode_name(word) else {
-            return Err(error(format!("mode should be one of: {}", NAMES.join(" "))));
-        };
-        format.select(name);
-        if name == "column" && !shell.state.headers_set {
-            format.headers = true;
-        }
-        if name == "insert" {
-            let table = table.map_or("table", |table| table.as_str());
-            format.table = table.to_owned();
-        }
-    }
-    for (wrap, words, quote) in options {
-        format.wrap = wrap.unwrap_or(format.wrap);
-        format.word_wrap = words.unwrap_or(format.word_wrap);
-        format.quote = quote.unwrap_or(format.quote);
     }
     shell.state.format = format;
     Ok(())
 }
 
-/// The mode, and for an aligned one how it wraps.
+/// The mode and what is not usual about it.
 fn described(shell: &Shell) -> String {
     let format = &shell.state.format;
-    if !format.mode.aligned() {
-        return format.mode.name().to_owned();
+    let mut mode = format.mode.name().to_owned();
+    if format.mode.aligned() {
+        mode.push_str(&format!(
+            " --wrap {} --wordwrap {} --{}quote",
+            format.wrap,
+            on_off(format.word_wrap),
+            if format.quote { "" } else { "no" }
+        ));
     }
-    format!(
-        "{} --wrap {} --wordwrap {} --{}quote",
-        format.mode.name(),
-        format.wrap,
-        on_off(format.word_wrap),
-        if format.quote { "" } else { "no" }
-    )
+    let escape = ESCAPES.iter().find(|(_, escape)| *escape == format.escape);
+    if let Some((name, _)) = escape.filter(|(_, escape)| *escape != Escape::Ascii) {
+        mode.push_str(&format!(" --escape {name}"));
+    }
+    mode
 }
+
+/// What `.mode --escape` takes.
+const ESCAPES: [(&str, Escape); 3] = [
+    ("off", Escape::Off),
+    ("ascii", Escape::Ascii),
+    ("symbol", Escape::Symbol),
+];
 
 fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }

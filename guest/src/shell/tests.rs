@@ -278,7 +278,7 @@ fn no_width_is_too_wide() {
         .lines()
         .map(|line| &line[line.len().saturating_sub(7)..])
         .collect();
-    assert!(ends.contains(&"  b = 2"), "{ends:?}");
+    assert!(ends.contains(&"   b: 2"), "{ends:?}");
     assert!(text.contains(&format!("\n{name}  2\n")));
     for widths in ["100000", "-100000"] {
         let text = ran(&format!(".width {widths}\n.mode box\nSELECT 1;\n"));

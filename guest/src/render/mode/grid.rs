@@ -2,105 +2,118 @@
 
 use std::io::{self, Write};
 
-use super::{Format, HELD, Mode, cells};
+use super::quoted::{as_literal, escaped, plain};
+use super::{Format, HELD, Mode, lines};
 use crate::answer::value::Value;
 use crate::text::pad::{Fill, blanks};
 
 /// What a cell takes in memory besides its bytes.
 const OVERHEAD: usize = 32;
 
-/// As good as no width at all.
-const UNBOUNDED: usize = 1_000_000;
-
-/// One line of a row, cell by cell.
-type Line = Vec<Vec<u8>>;
-
 /// Prints aligned rows.
 #[derive(Debug)]
 pub struct Grid {
-    mode: Mode,
-    headers: bool,
-    nullvalue: String,
-    quote: bool,
-    whole: bool,
-    word_wrap: bool,
-    names: Line,
+    format: Format,
+    names: Vec<Cell>,
     columns: Vec<Column>,
     /// Rows whose widths are not settled yet; `None` from when they are.
-    held: Option<Vec<Vec<Line>>>,
+    held: Option<Vec<Vec<Cell>>>,
     bytes: usize,
-    /// Whether any row so far took more than one line, so that rows are told apart by rules.
+    /// Whether any row takes more than one line, so that rows are told apart by rules.
     tall: bool,
     /// Whether a row was printed, and may need a rule behind it.
     printed: bool,
 }
 
 #[derive(Debug)]
+struct Cell {
+    text: Vec<u8>,
+    align: Align,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Align {
+    Left,
+    Center,
+    Right,
+}
+
+#[derive(Debug)]
 struct Column {
-    /// Where its cells are broken.
-    wrap: usize,
+    /// As wide as its widest cell so far, until widths are settled.
     width: usize,
+    /// The width that was asked for.
+    fixed: Option<usize>,
+    /// Where its cells are broken.
+    limit: usize,
     right: bool,
 }
 
-/// What the lines of a mode are made of.
-struct Style {
-    left: &'static str,
-    middle: &'static str,
-    right: &'static str,
-}
+/// What stands at the left, between columns, and at the right.
+type Frame = [&'static str; 3];
 
 impl Grid {
     /// A printer for one of the aligned modes.
     pub fn new(format: &Format, columns: &[String]) -> Self {
-        let mut names = Line::new();
-        let columns = columns.iter().enumerate().map(|(index, name)| {
-            let set = format.widths.get(index).copied().unwrap_or(0);
-            let wrap = match set.unsigned_abs() {
-                0 => format.wrap,
-                width => width,
-            };
-            let wrap = if wrap == 0 { UNBOUNDED } else { wrap as usize };
-            let (name, _) = cells::first_line(name.as_bytes(), wrap, format.word_wrap);
-            let width = cells::characters(&name).max(set.unsigned_abs() as usize);
-            names.push(name);
-            Column {
-                wrap,
-                width,
-                right: set < 0,
-            }
-        });
-        let columns = columns.collect();
-        Self {
-            mode: format.mode,
-            headers: format.headers || format.mode != Mode::Column,
-            nullvalue: format.nullvalue.clone(),
-            quote: format.quote,
-            whole: format.whole,
-            word_wrap: format.word_wrap,
-            names,
-            columns,
+        let mut grid = Self {
+            format: format.clone(),
+            names: Vec::new(),
+            columns: Vec::new(),
             held: Some(Vec::new()),
             bytes: 0,
             tall: false,
             printed: false,
+        };
+        for (index, name) in columns.iter().enumerate() {
+            let asked = format.widths.get(index).copied().unwrap_or(0);
+            let fixed = (asked != 0).then_some(asked.unsigned_abs() as usize);
+            grid.columns.push(Column {
+                width: 0,
+                fixed,
+                limit: match fixed {
+                    None if format.wrap > 0 => format.wrap as usize,
+                    None => usize::MAX,
+                    // Where a character of two columns could not stand.
+                    Some(width) => width.max(2),
+                },
+                right: asked < 0,
+            });
+            grid.names.push(Cell {
+                text: escaped(name.as_bytes(), format.escape).into_owned(),
+                align: Align::Center,
+            });
         }
+        if format.headers {
+            let names = std::mem::take(&mut grid.names);
+            grid.measure(&names);
+            grid.names = names;
+        }
+        grid
     }
 
     /// Keeps a row, or prints it once too much is kept.
     pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
-        let lines = self.lines(values);
-        self.tall |= lines.len() > 1;
-        let Some(held) = &mut self.held else {
-            return self.print(out, &lines);
-        };
-        for line in &lines {
-            for (cell, column) in line.iter().zip(&mut self.columns) {
-                self.bytes += cell.len() + OVERHEAD;
-                column.width = column.width.max(cells::characters(cell));
-            }
+        let cells: Vec<Cell> = values
+            .iter()
+            .zip(&self.columns)
+            .map(|(value, column)| Cell {
+                text: self.text(value),
+                align: match value {
+                    Value::Integer(_) | Value::Real(_) => Align::Right,
+                    _ if column.right => Align::Right,
+                    _ => Align::Left,
+                },
+            })
+            .collect();
+        if self.held.is_none() {
+            return self.print(out, &cells);
         }
-        held.push(lines);
+        self.measure(&cells);
+        self.bytes += cells
+            .iter()
+            .map(|cell| cell.text.len() + OVERHEAD)
+            .sum::<usize>();
+        self.held.get_or_insert_default().push(cells);
         if self.bytes > HELD {
             self.settle(out)?;
         }
@@ -111,13 +124,32 @@ impl Grid {
     pub fn finish(mut self, out: &mut dyn Write) -> io::Result<()> {
         self.settle(out)?;
         if self.printed {
-            match self.mode {
-                Mode::Table => self.rule(out, "+", "-", "+", "+")?,
-                Mode::Box => self.rule(out, "└", "─", "┴", "┘")?,
+            match self.format.mode {
+                Mode::Table => self.rule(out, "-", ["+", "+", "+"])?,
+                Mode::Box => self.rule(out, "─", ["╰", "┴", "╯"])?,
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    fn text(&self, value: &Value) -> Vec<u8> {
+        let escape = self.format.escape;
+        match value {
+            Value::Null => self.format.nullvalue.clone().into_bytes(),
+            Value::Text(_) | Value::BadText(_) | Value::Blob(_) if self.format.quote => {
+                as_literal(value, escape)
+            }
+            value => escaped(&plain(value), escape).into_owned(),
+        }
+    }
+
+    /// Widens the columns for a row.
+    fn measure(&mut self, cells: &[Cell]) {
+        for (cell, column) in cells.iter().zip(&mut self.columns) {
+            column.width = column.width.max(lines::width(&cell.text));
+            self.tall |= cell.text.contains(&b'\n');
+        }
     }
 
     /// Fixes the widths and prints the rows that waited for them.
@@ -126,78 +158,38 @@ impl Grid {
         if held.is_empty() {
             return Ok(());
         }
+        for column in &mut self.columns {
+            self.tall |= column.width > column.limit;
+            column.width = match column.fixed {
+                Some(1) if column.width > 1 => 2,
+                Some(width) => width,
+                None => column.width.min(column.limit),
+            };
+        }
         self.header(out)?;
-        for lines in held {
-            self.print(out, &lines)?;
+        for cells in held {
+            self.print(out, &cells)?;
         }
         Ok(())
     }
 
-    /// The lines of a row, every one with all cells.
-    fn lines(&self, values: &[Value]) -> Vec<Line> {
-        let texts: Vec<Vec<u8>> = values
-            .iter()
-            .map(|value| {
-                if self.quote {
-                    cells::short_literal(value)
-                } else {
-                    let null = || self.nullvalue.as_bytes().into();
-                    let text = if self.whole {
-                        cells::whole(value).map(cells::visible_nul)
-                    } else {
-                        cells::plain(value)
-                    };
-                    text.unwrap_or_else(null).into_owned()
-                }
-            })
-            .collect();
-        let mut rests: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
-        let mut lines = Vec::new();
-        while lines.is_empty() || rests.iter().any(Option::is_some) {
-            let line = rests.iter_mut().zip(&self.columns).map(|(rest, column)| {
-                let text = rest.unwrap_or_default();
-                let (line, next) = cells::first_line(text, column.wrap, self.word_wrap);
-                *rest = next;
-                line
-            });
-            lines.push(line.collect());
-        }
-        lines
-    }
-
     fn header(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self.mode {
-            Mode::Table => self.rule(out, "+", "-", "+", "+")?,
-            Mode::Box => self.rule(out, "┌", "─", "┬", "┐")?,
+        match self.format.mode {
+            Mode::Table => self.rule(out, "-", ["+", "+", "+"])?,
+            Mode::Box => self.rule(out, "─", ["╭", "┬", "╮"])?,
             _ => {}
         }
-        if !self.headers {
+        if !self.format.headers {
             return Ok(());
         }
-        let style = self.style();
-        out.write_all(style.left.as_bytes())?;
-        for (index, (name, column)) in self.names.iter().zip(&self.columns).enumerate() {
-            if index > 0 {
-                out.write_all(style.middle.as_bytes())?;
-            }
-            let padding = column.width.saturating_sub(cells::characters(name));
-            let before = match self.mode {
-                Mode::Column if column.right => padding,
-                Mode::Column => 0,
-                _ => padding / 2,
-            };
-            write!(out, "{}", blanks(before))?;
-            out.write_all(name)?;
-            write!(out, "{}", blanks(padding - before))?;
-        }
-        out.write_all(style.right.as_bytes())?;
-        match self.mode {
-            Mode::Table => self.rule(out, "+", "-", "+", "+"),
-            Mode::Box => self.rule(out, "├", "─", "┼", "┤"),
-            Mode::Markdown => self.rule(out, "|", "-", "|", "|"),
+        self.cells(out, &self.names)?;
+        match self.format.mode {
+            Mode::Table => self.rule(out, "-", ["+", "+", "+"]),
+            Mode::Box => self.rule(out, "═", ["╞", "╪", "╡"]),
+            Mode::Markdown => self.rule(out, "-", ["|", "|", "|"]),
             _ => {
                 for (index, column) in self.columns.iter().enumerate() {
-                    let gap = if index > 0 { style.middle } else { "" };
+                    let gap = if index > 0 { "  " } else { "" };
                     write!(out, "{gap}{}", Fill("-", column.width))?;
                 }
                 out.write_all(b"\n")
@@ -205,56 +197,60 @@ impl Grid {
         }
     }
 
-    fn print(&mut self, out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
+    fn print(&mut self, out: &mut dyn Write, cells: &[Cell]) -> io::Result<()> {
         if self.printed && self.tall {
-            match self.mode {
-                Mode::Table => self.rule(out, "+", "-", "+", "+")?,
-                Mode::Box => self.rule(out, "├", "─", "┼", "┤")?,
+            match self.format.mode {
+                Mode::Table => self.rule(out, "-", ["+", "+", "+"])?,
+                Mode::Box => self.rule(out, "─", ["├", "┼", "┤"])?,
                 Mode::Column => out.write_all(b"\n")?,
                 _ => {}
             }
         }
         self.printed = true;
-        let style = self.style();
-        for line in lines {
-            out.write_all(style.left.as_bytes())?;
-            for (index, (cell, column)) in line.iter().zip(&self.columns).enumerate() {
-                if index > 0 {
-                    out.write_all(style.middle.as_bytes())?;
-                }
-                let padding = column.width.saturating_sub(cells::characters(cell));
-                let before = if column.right { padding } else { 0 };
-                write!(out, "{}", blanks(before))?;
-                out.write_all(cell)?;
-                write!(out, "{}", blanks(padding - before))?;
-            }
-            out.write_all(style.right.as_bytes())?;
-        }
-        Ok(())
+        self.cells(out, cells)
     }
 
-    fn style(&self) -> Style {
-        let (left, middle, right) = match self.mode {
-            Mode::Box => ("│ ", " │ ", " │\n"),
-            Mode::Column => ("", "  ", "\n"),
-            _ => ("| ", " | ", " |\n"),
+    /// The lines of a row.
+    fn cells(&self, out: &mut dyn Write, cells: &[Cell]) -> io::Result<()> {
+        let [left, middle, right]: Frame = match self.format.mode {
+            Mode::Box => ["│ ", " │ ", " │\n"],
+            Mode::Column => ["", "  ", "\n"],
+            _ => ["| ", " | ", " |\n"],
         };
-        Style {
-            left,
-            middle,
-            right,
+        let mut rests: Vec<&[u8]> = cells.iter().map(|cell| &cell.text[..]).collect();
+        loop {
+            let mut line = Vec::from(left);
+            for (index, (rest, column)) in rests.iter_mut().zip(&self.columns).enumerate() {
+                if index > 0 {
+                    line.extend(middle.as_bytes());
+                }
+                let (start, next) = lines::first_line(rest, column.limit, self.format.word_wrap);
+                *rest = next;
+                let (text, width) = lines::shown(start);
+                let padding = column.width.saturating_sub(width);
+                let before = match cells[index].align {
+                    Align::Left => 0,
+                    Align::Center => padding / 2,
+                    Align::Right => padding,
+                };
+                write!(line, "{}", blanks(before))?;
+                line.extend(text);
+                write!(line, "{}", blanks(padding - before))?;
+            }
+            if self.format.mode == Mode::Column {
+                line.truncate(line.trim_ascii_end().len());
+            }
+            line.extend(right.as_bytes());
+            out.write_all(&line)?;
+            if rests.iter().all(|rest| rest.is_empty()) {
+                return Ok(());
+            }
         }
     }
 
     /// A line across the table.
-    fn rule(
-        &self,
-        out: &mut dyn Write,
-        left: &str,
-        dash: &'static str,
-        cross: &str,
-        right: &str,
-    ) -> io::Result<()> {
+    fn rule(&self, out: &mut dyn Write, dash: &'static str, frame: Frame) -> io::Result<()> {
+        let [left, cross, right] = frame;
         for (index, column) in self.columns.iter().enumerate() {
             let joint = if index == 0 { left } else { cross };
             write!(out, "{joint}{}", Fill(dash, column.width + 2))?;

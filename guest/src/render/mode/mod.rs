@@ -1,21 +1,19 @@
 //! Rows in the output modes of the sqlite3 program, as a stream.
 //!
-//! Byte for byte what that program prints, <https://www.sqlite.org/cli.html>, held to version 3.40
-//! by recorded output and by the program itself where it is installed. Later versions print some
-//! things differently (wide characters counted as two columns, control characters escaped,
-//! `unistr()` in quoted text); where they do, this is 3.40. On purpose otherwise:
+//! What that program prints, <https://www.sqlite.org/cli.html>, held to recorded output. On purpose otherwise:
 //!
-//! - `json` writes bytes that are not UTF-8 as `\u00ff`, as later versions do, so that it stays JSON.
-//! - `insert` and `quote` keep a NUL inside text, as `CAST(x'…' AS TEXT)`. Elsewhere text ends at its
-//!   first NUL, as it does for the sqlite3 program, unless a file is to have all of it ([`Format::whole`]).
+//! - Text goes on behind a NUL, at which the program stops.
+//! - Zero keeps its sign, and an infinity is `1e999` in `json`, `insert` and `quote`, so that each is
+//!   read back as what it was.
+//! - `json` writes bytes that are not UTF-8 as `\u00ff`, so that it stays JSON.
+//! - How wide a character is, Unicode's tables say; the program's know fewer wide ones.
+//! - `line` breaks no line that is long, and a name stays on its line.
 //! - `box`, `table`, `markdown` and `column` hold rows back to know how wide the columns are, but
 //!   never more than [`HELD`] bytes of them. From there on rows are printed as they come, and a cell
 //!   that is wider than its column is printed whole and pushes the rest of its line to the right.
 
-mod cells;
-mod extended;
 mod grid;
-mod number;
+mod lines;
 mod quoted;
 mod stream;
 #[cfg(test)]
@@ -27,22 +25,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::value::Value;
 use grid::Grid;
-pub use number::general;
-pub use quoted::{identifier, literal_text, tcl as c_string};
+pub use quoted::{as_literal, identifier, literal_text, tcl as c_string};
 use stream::Stream;
 
 /// The bytes of rows that a mode with columns holds back at most.
 pub const HELD: usize = 8 << 20;
-
-/// Where the sqlite3 program breaks the cells of an aligned mode, unless told otherwise.
-const WRAP: u32 = 60;
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Values between separators.
     List,
-    /// RFC 4180.
+    /// RFC 4180; with other separators for `tabs`.
     Csv,
     /// Values between the unit and record separators of ASCII.
     Ascii,
@@ -103,12 +97,23 @@ impl Mode {
     }
 }
 
+/// What stands for control characters, but tabs and line breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Escape {
+    /// They are left, so that what is written is read back as it was; an aligned mode shows symbols.
+    Off,
+    /// A caret and a letter; in SQL, `unistr()`.
+    Ascii,
+    /// A symbol of Unicode's; in SQL, `unistr()`.
+    Symbol,
+}
+
 /// A mode and everything that can be set about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// How rows are printed.
     pub mode: Mode,
-    /// Whether the names of the columns are printed; `box`, `table` and `markdown` always do.
+    /// Whether the names of the columns are printed.
     pub headers: bool,
     /// What stands for NULL where it is not written as a literal.
     pub nullvalue: String,
@@ -127,9 +132,8 @@ pub struct Format {
     pub word_wrap: bool,
     /// Whether an aligned mode shows SQL literals.
     pub quote: bool,
-    /// Whether text that holds a NUL is shown to its end, unlike in the sqlite3 program.
-    #[serde(default)]
-    pub whole: bool,
+    /// What stands for control characters.
+    pub escape: Escape,
 }
 
 impl Default for Format {
@@ -140,51 +144,58 @@ impl Default for Format {
             nullvalue: String::new(),
             column_separator: "|".into(),
             row_separator: "\n".into(),
-            table: "table".into(),
+            table: "tab".into(),
             widths: Vec::new(),
-            wrap: WRAP,
-            word_wrap: false,
+            wrap: 0,
+            word_wrap: true,
             quote: false,
-            whole: false,
+            escape: Escape::Ascii,
         }
     }
 }
 
 impl Format {
-    /// The format of one of [`NAMES`], without headers.
+    /// The format of one of [`NAMES`].
     pub fn named(name: &str) -> Option<Self> {
         let mut format = Self::default();
         format.select(name).then_some(format)
     }
 
-    /// Changes to the mode of this name, and to the separators that go with it, as `.mode` does;
-    /// answers whether there is such a mode.
+    /// Changes to the mode of this name, and to the headers, separators and NULL that go with it, as
+    /// `.mode` does; answers whether there is such a mode.
     pub fn select(&mut self, name: &str) -> bool {
         let (mode, column, row) = match name {
             "ascii" => (Mode::Ascii, Some("\u{1f}"), Some("\u{1e}")),
             "box" | "qbox" => (Mode::Box, None, None),
-            "column" => (Mode::Column, None, Some("\n")),
+            "column" => (Mode::Column, None, None),
             "csv" => (Mode::Csv, Some(","), Some("\r\n")),
             "html" => (Mode::Html, None, None),
             "insert" => (Mode::Insert, None, None),
             "json" => (Mode::Json, None, None),
-            "line" => (Mode::Line, None, Some("\n")),
+            "line" => (Mode::Line, Some(": "), Some("\n")),
             "list" => (Mode::List, Some("|"), Some("\n")),
             "markdown" => (Mode::Markdown, None, None),
             "quote" => (Mode::Quote, Some(","), Some("\n")),
             "table" => (Mode::Table, None, None),
-            "tabs" => (Mode::List, Some("\t"), None),
+            "tabs" => (Mode::Csv, Some("\t"), Some("\n")),
             "tcl" => (Mode::Tcl, Some(" "), Some("\n")),
             _ => return false,
         };
         self.mode = mode;
+        self.headers = mode.aligned() || mode == Mode::Html;
         if let Some(separator) = column {
             self.column_separator = separator.into();
         }
         if let Some(separator) = row {
             self.row_separator = separator.into();
         }
-        (self.wrap, self.word_wrap, self.quote) = (WRAP, false, name == "qbox");
+        self.quote = name == "qbox";
+        self.nullvalue = match name {
+            "quote" | "qbox" => "NULL",
+            "tcl" => "\"\"",
+            _ => "",
+        }
+        .into();
         true
     }
 }

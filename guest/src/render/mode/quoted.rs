@@ -1,11 +1,12 @@
-//! Values and names as SQL, JSON, HTML and Tcl write them.
+//! Values and names as SQL, JSON, HTML, Tcl and CSV write them; control characters that can be seen.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::number;
+use super::Escape;
+use super::lines::symbol;
 use crate::answer::value::Value;
-use crate::text::hex;
-use crate::text::keyword;
+use crate::text::{hex, keyword, real};
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
 pub fn identifier(name: &str) -> String {
@@ -19,96 +20,97 @@ pub fn identifier(name: &str) -> String {
     }
 }
 
-/// What is done about line breaks inside quoted text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breaks {
-    /// They stand as they are.
-    Kept,
-    /// They are put back by `replace()`, so that the literal is on one line.
-    Replaced,
+/// The bytes that a value shows; NULL shows none.
+pub fn plain(value: &Value) -> Cow<'_, [u8]> {
+    match value {
+        Value::Null => Cow::Borrowed(b""),
+        Value::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
+        Value::Real(number) => Cow::Owned(real::shown(*number).into_bytes()),
+        Value::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Value::BadText(bytes) | Value::Blob(bytes) => Cow::Borrowed(bytes),
+    }
+}
+
+/// The text with its control characters escaped, but not its tabs and line breaks.
+pub fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
+    let control = |at: usize| match text[at] {
+        b'\t' | b'\n' => false,
+        b'\r' => text.get(at + 1) != Some(&b'\n'),
+        byte => byte < b' ',
+    };
+    if escape == Escape::Off || !(0..text.len()).any(control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = Vec::with_capacity(text.len() + 16);
+    for (at, &byte) in text.iter().enumerate() {
+        match escape {
+            Escape::Ascii if control(at) => shown.extend([b'^', b'@' + byte]),
+            Escape::Symbol if control(at) => shown.extend(symbol(byte)),
+            _ => shown.push(byte),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A value as an SQL literal; an infinity is a number that overflows to it.
+pub fn literal(out: &mut dyn Write, value: &Value, escape: Escape) -> io::Result<()> {
+    match value {
+        Value::Null => out.write_all(b"NULL"),
+        Value::Real(number) => write!(out, "{}", readable(*number)),
+        Value::Integer(number) => write!(out, "{number}"),
+        Value::Text(text) => literal_text(out, text.as_bytes(), escape),
+        Value::BadText(bytes) => literal_text(out, bytes, escape),
+        Value::Blob(bytes) => in_hex(out, "x'", bytes, "'"),
+    }
 }
 
 /// A value as an SQL literal, in bytes because text need not be UTF-8.
-///
-/// A real has 20 digits; an infinity is `Inf` with [`Breaks::Kept`] (mode `quote`), else `1e999`.
-pub fn literal(value: &Value, breaks: Breaks) -> Vec<u8> {
-    match value {
-        Value::Null => b"NULL".to_vec(),
-        Value::Integer(number) => number.to_string().into_bytes(),
-        Value::Real(number) if breaks == Breaks::Kept => number::general(*number, 20).into_bytes(),
-        Value::Real(number) => number::readable(*number).into_bytes(),
-        Value::Text(text) => quoted_text(text.as_bytes(), breaks),
-        Value::BadText(bytes) => quoted_text(bytes, breaks),
-        Value::Blob(bytes) => in_hex("X'", bytes, "'"),
-    }
-}
-
-/// The digits of the bytes between two pieces of SQL.
-fn in_hex(before: &str, bytes: &[u8], after: &str) -> Vec<u8> {
-    let mut sql = Vec::with_capacity(before.len() + 2 * bytes.len() + after.len());
-    sql.extend_from_slice(before.as_bytes());
+pub fn as_literal(value: &Value, escape: Escape) -> Vec<u8> {
+    let mut sql = Vec::new();
     // Memory takes it all.
-    let _ = hex::write(&mut sql, bytes);
-    sql.extend_from_slice(after.as_bytes());
+    let _ = literal(&mut sql, value, escape);
     sql
 }
 
-/// A value as SQLite's `quote()` shows it, for a list.
-pub fn literal_text(value: &Value) -> String {
-    match value {
-        Value::Real(number) => number::general(*number, 15),
-        value => String::from_utf8_lossy(&literal(value, Breaks::Kept)).into_owned(),
+/// A real as SQL and JSON read it.
+pub fn readable(number: f64) -> String {
+    if number.is_infinite() {
+        let sign = if number < 0.0 { "-" } else { "" };
+        format!("{sign}1e999")
+    } else {
+        real::shown(number)
     }
 }
 
-fn quoted_text(text: &[u8], breaks: Breaks) -> Vec<u8> {
-    if text.contains(&0) {
-        return in_hex("CAST(x'", text, "' AS TEXT)");
+/// Text as an SQL literal: in quotes, its control characters in `unistr()` if they are to be escaped.
+/// A NUL would end it, and a program that reads lines may drop a carriage return, so these are bytes.
+pub fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
+    let holds = |control: fn(&u8) -> bool| text.iter().any(control);
+    let escapes = escape != Escape::Off && holds(|&byte| byte < b' ');
+    if holds(|&byte| byte == 0) || !escapes && holds(|&byte| byte == b'\r') {
+        return in_hex(out, "CAST(x'", text, "' AS TEXT)");
     }
-    let newline = breaks == Breaks::Replaced && text.contains(&b'\n');
-    let carriage = breaks == Breaks::Replaced && text.contains(&b'\r');
-    let newline_mark = newline.then(|| unused(text, "\\n", "\\012"));
-    let carriage_mark = carriage.then(|| unused(text, "\\r", "\\015"));
-    let mut sql = Vec::with_capacity(text.len() + 2);
-    for _ in newline_mark.iter().chain(&carriage_mark) {
-        sql.extend(b"replace(");
-    }
-    sql.push(b'\'');
-    for &byte in text {
-        match (byte, &newline_mark, &carriage_mark) {
-            (b'\'', ..) => sql.extend(b"''"),
-            (b'\n', Some(mark), _) | (b'\r', _, Some(mark)) => sql.extend(mark.as_bytes()),
-            _ => sql.push(byte),
+    out.write_all(if escapes { b"unistr('" } else { b"'" })?;
+    let special = |&byte: &u8| byte == b'\'' || escapes && (byte == b'\\' || byte < b' ');
+    for part in text.split_inclusive(special) {
+        match part.split_last() {
+            Some((&last, before)) if special(&last) => {
+                out.write_all(before)?;
+                match last {
+                    b'\'' | b'\\' => out.write_all(&[last, last])?,
+                    control => write!(out, "\\u{control:04x}")?,
+                }
+            }
+            _ => out.write_all(part)?,
         }
     }
-    sql.push(b'\'');
-    if let Some(mark) = carriage_mark {
-        sql.extend(format!(",'{mark}',char(13))").as_bytes());
-    }
-    if let Some(mark) = newline_mark {
-        sql.extend(format!(",'{mark}',char(10))").as_bytes());
-    }
-    sql
+    out.write_all(if escapes { b"')" } else { b"'" })
 }
 
-/// A mark for a line break that the text itself does not hold.
-fn unused(text: &[u8], first: &str, second: &str) -> String {
-    let holds = |mark: &str| {
-        text.windows(mark.len())
-            .any(|window| window == mark.as_bytes())
-    };
-    [first, second]
-        .into_iter()
-        .find(|mark| !holds(mark))
-        .map_or_else(
-            || {
-                (0_u32..)
-                    .map(|number| format!("({first}{number})"))
-                    .find(|mark| !holds(mark))
-                    .unwrap_or_default()
-            },
-            ToOwned::to_owned,
-        )
+fn in_hex(out: &mut dyn Write, before: &str, bytes: &[u8], after: &str) -> io::Result<()> {
+    out.write_all(before.as_bytes())?;
+    hex::write(out, bytes)?;
+    out.write_all(after.as_bytes())
 }
 
 /// A JSON string. Bytes that are not UTF-8 are escaped one by one.
@@ -131,6 +133,15 @@ pub fn json(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         for byte in chunk.invalid() {
             write!(out, "\\u{byte:04x}")?;
         }
+    }
+    out.write_all(b"\"")
+}
+
+/// A JSON string of a character for each byte.
+pub fn json_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    for byte in bytes {
+        write!(out, "\\u{byte:04x}")?;
     }
     out.write_all(b"\"")
 }
@@ -159,22 +170,35 @@ pub fn tcl(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
         match byte {
             b'\\' => out.write_all(b"\\\\")?,
             b'"' => out.write_all(b"\\\"")?,
+            0x8 => out.write_all(b"\\b")?,
+            0xc => out.write_all(b"\\f")?,
             b'\t' => out.write_all(b"\\t")?,
             b'\n' => out.write_all(b"\\n")?,
             b'\r' => out.write_all(b"\\r")?,
-            b' '..=b'~' => out.write_all(&[byte])?,
-            _ => write!(out, "\\{byte:03o}")?,
+            ..b' ' => write!(out, "\\{byte:03o}")?,
+            _ => out.write_all(&[byte])?,
         }
     }
     out.write_all(b"\"")
 }
 
+/// A string of Tcl with an escape for each byte.
+pub fn tcl_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    for byte in bytes {
+        write!(out, "\\{byte:03o}")?;
+    }
+    out.write_all(b"\"")
+}
+
 /// A field of CSV, quoted where RFC 4180 asks for it and where the sqlite3 program plays safe.
-pub fn csv(out: &mut dyn Write, text: &[u8], separator: &[u8]) -> io::Result<()> {
+pub fn csv(out: &mut dyn Write, text: &[u8], separator: &[u8], escape: Escape) -> io::Result<()> {
     let careful = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | 0x7f..);
     let apart = !separator.is_empty() && text.windows(separator.len()).any(|w| w == separator);
-    if !(text.is_empty() || text.iter().any(careful) || apart) {
-        return out.write_all(text);
+    let quoted = text.is_empty() || text.iter().any(careful) || apart;
+    let text = escaped(text, escape);
+    if !quoted {
+        return out.write_all(&text);
     }
     out.write_all(b"\"")?;
     for (index, part) in text.split(|&byte| byte == b'"').enumerate() {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::quoted::{self, Breaks, identifier, literal};
-use super::{Format, Mode, cells, number};
+use super::quoted::{self, escaped, identifier, literal, plain};
+use super::{Format, Mode, lines};
 use crate::answer::value::Value;
 use crate::text::pad::blanks;
 
@@ -13,11 +13,8 @@ use crate::text::pad::blanks;
 pub struct Stream {
     format: Format,
     columns: Vec<String>,
-    /// What is shown of a value that is no NULL.
-    text: fn(&Value) -> Option<Cow<'_, [u8]>>,
-    /// What every row of `insert` starts with, or how wide the names of `line` are.
+    /// What every row of `insert` starts with.
     prefix: String,
-    width: usize,
     begun: bool,
 }
 
@@ -36,13 +33,7 @@ impl Stream {
         Self {
             format: format.clone(),
             columns: columns.to_vec(),
-            text: if format.whole {
-                cells::whole
-            } else {
-                cells::plain
-            },
             prefix,
-            width: columns.iter().map(String::len).max().unwrap_or(0).max(5),
             begun: false,
         }
     }
@@ -50,34 +41,14 @@ impl Stream {
     /// Prints a row, and the header before the first.
     pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let first = !std::mem::replace(&mut self.begun, true);
-        if first && self.format.headers {
-            self.header(out)?;
-        }
-        let null = self.format.nullvalue.as_bytes();
         match self.format.mode {
-            Mode::List | Mode::Ascii => self.separated(out, values, |out, value| {
-                out.write_all((self.text)(value).as_deref().unwrap_or(null))
-            }),
-            Mode::Csv => {
-                let separator = self.format.column_separator.as_bytes();
-                self.separated(out, values, |out, value| match (self.text)(value) {
-                    Some(text) => quoted::csv(out, &text, separator),
-                    None => out.write_all(null),
-                })
-            }
-            Mode::Tcl => self.separated(out, values, |out, value| {
-                quoted::tcl(out, (self.text)(value).as_deref().unwrap_or(null))
-            }),
-            Mode::Quote => self.separated(out, values, |out, value| {
-                out.write_all(&literal(value, Breaks::Kept))
-            }),
             Mode::Insert => {
                 out.write_all(self.prefix.as_bytes())?;
                 for (index, value) in values.iter().enumerate() {
                     if index > 0 {
                         out.write_all(b",")?;
                     }
-                    out.write_all(&literal(value, Breaks::Replaced))?;
+                    literal(out, value, self.format.escape)?;
                 }
                 out.write_all(b");\n")
             }
@@ -89,34 +60,23 @@ impl Stream {
                     }
                     quoted::json(out, name.as_bytes())?;
                     out.write_all(b":")?;
-                    json(out, value, self.text)?;
+                    json(out, value)?;
                 }
                 out.write_all(b"}")
             }
-            Mode::Line => {
-                let end = self.format.row_separator.as_bytes();
-                if !first {
-                    out.write_all(end)?;
-                }
-                for (name, value) in self.columns.iter().zip(values) {
-                    let padding = self.width - name.len();
-                    write!(out, "{}{name} = ", blanks(padding))?;
-                    out.write_all((self.text)(value).as_deref().unwrap_or(null))?;
-                    out.write_all(end)?;
-                }
-                Ok(())
-            }
+            Mode::Line => self.lines(out, values, first),
             Mode::Html => {
-                out.write_all(b"<TR>")?;
-                for value in values {
-                    out.write_all(b"<TD>")?;
-                    quoted::html(out, (self.text)(value).as_deref().unwrap_or(null))?;
-                    out.write_all(b"</TD>\n")?;
+                if first && self.format.headers {
+                    self.html(out, "TH", &self.names())?;
                 }
-                out.write_all(b"</TR>\n")
+                self.html(out, "TD", values)
             }
-            // Printed by `Grid`.
-            Mode::Box | Mode::Table | Mode::Markdown | Mode::Column => Ok(()),
+            _ => {
+                if first && self.format.headers {
+                    self.separated(out, &self.names())?;
+                }
+                self.separated(out, values)
+            }
         }
     }
 
@@ -128,62 +88,86 @@ impl Stream {
         Ok(())
     }
 
-    fn header(&self, out: &mut dyn Write) -> io::Result<()> {
-        let separator = self.format.column_separator.as_bytes();
-        match self.format.mode {
-            Mode::List | Mode::Ascii => self.separated(out, &self.columns, |out, name| {
-                out.write_all(name.as_bytes())
-            }),
-            Mode::Csv => self.separated(out, &self.columns, |out, name| {
-                quoted::csv(out, name.as_bytes(), separator)
-            }),
-            Mode::Tcl => self.separated(out, &self.columns, |out, name| {
-                quoted::tcl(out, name.as_bytes())
-            }),
-            Mode::Quote => self.separated(out, &self.columns, |out, name| {
-                out.write_all(&literal(&Value::Text(name.clone()), Breaks::Kept))
-            }),
-            Mode::Html => {
-                out.write_all(b"<TR>")?;
-                for name in &self.columns {
-                    out.write_all(b"<TH>")?;
-                    quoted::html(out, name.as_bytes())?;
-                    out.write_all(b"</TH>\n")?;
-                }
-                out.write_all(b"</TR>\n")
-            }
-            _ => Ok(()),
-        }
+    /// The names of the columns, as a row.
+    fn names(&self) -> Vec<Value> {
+        self.columns.iter().cloned().map(Value::Text).collect()
     }
 
-    fn separated<T>(
-        &self,
-        out: &mut dyn Write,
-        parts: &[T],
-        print: impl Fn(&mut dyn Write, &T) -> io::Result<()>,
-    ) -> io::Result<()> {
-        for (index, part) in parts.iter().enumerate() {
-            if index > 0 {
-                out.write_all(self.format.column_separator.as_bytes())?;
+    fn html(&self, out: &mut dyn Write, element: &str, values: &[Value]) -> io::Result<()> {
+        out.write_all(b"<TR>")?;
+        for value in values {
+            write!(out, "\n<{element}>")?;
+            match value {
+                Value::Null => out.write_all(b"null")?,
+                value => quoted::html(out, &escaped(&self.plain(value), self.format.escape))?,
             }
-            print(out, part)?;
+        }
+        out.write_all(b"\n</TR>\n")
+    }
+
+    /// A line for each value, behind its name; further lines of a value are indented as far.
+    fn lines(&self, out: &mut dyn Write, values: &[Value], first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b"\n")?;
+        }
+        let escape = self.format.escape;
+        let name = |name: &String| lines::shown(&escaped(name.as_bytes(), escape));
+        let names: Vec<(Vec<u8>, usize)> = self.columns.iter().map(name).collect();
+        let widest = names.iter().map(|(_, width)| *width).max().unwrap_or(0);
+        let separator = &self.format.column_separator;
+        for ((name, width), value) in names.iter().zip(values) {
+            write!(out, "{}", blanks(widest - width))?;
+            out.write_all(name)?;
+            out.write_all(separator.as_bytes())?;
+            let text = self.plain(value);
+            let text = escaped(&text, escape);
+            let text = text.strip_suffix(b"\n").unwrap_or(&text);
+            for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+                if index > 0 {
+                    write!(out, "\n{}", blanks(widest + separator.chars().count()))?;
+                }
+                out.write_all(line)?;
+            }
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn separated(&self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+        let separator = self.format.column_separator.as_bytes();
+        let escape = self.format.escape;
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                out.write_all(separator)?;
+            }
+            match (self.format.mode, value) {
+                (_, Value::Null) => out.write_all(self.format.nullvalue.as_bytes())?,
+                (Mode::Quote, value) => literal(out, value, escape)?,
+                (_, Value::Integer(_) | Value::Real(_)) => out.write_all(&plain(value))?,
+                (Mode::Tcl, Value::Blob(bytes)) => quoted::tcl_bytes(out, bytes)?,
+                (Mode::Tcl, value) => quoted::tcl(out, &plain(value))?,
+                (Mode::Csv, value) => quoted::csv(out, &plain(value), separator, escape)?,
+                (_, value) => out.write_all(&escaped(&plain(value), escape))?,
+            }
         }
         out.write_all(self.format.row_separator.as_bytes())
     }
+
+    /// The bytes that a value shows.
+    fn plain<'a>(&'a self, value: &'a Value) -> Cow<'a, [u8]> {
+        match value {
+            Value::Null => self.format.nullvalue.as_bytes().into(),
+            value => plain(value),
+        }
+    }
 }
 
-fn json(
-    out: &mut dyn Write,
-    value: &Value,
-    text: fn(&Value) -> Option<Cow<'_, [u8]>>,
-) -> io::Result<()> {
+fn json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     match value {
+        Value::Null => out.write_all(b"null"),
         Value::Integer(number) => write!(out, "{number}"),
-        Value::Real(number) => out.write_all(number::readable(*number).as_bytes()),
-        Value::Blob(bytes) => quoted::json(out, bytes),
-        value => match text(value) {
-            Some(text) => quoted::json(out, &text),
-            None => out.write_all(b"null"),
-        },
+        Value::Real(number) => write!(out, "{}", quoted::readable(*number)),
+        Value::Blob(bytes) => quoted::json_bytes(out, bytes),
+        value => quoted::json(out, &plain(value)),
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use rusqlite::types::ValueRef;
 
+use crate::render::mode::{Escape, literal_text};
 use crate::text::hex;
 
 /// Writes a value as an SQL literal.
@@ -22,22 +23,14 @@ pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
     }
 }
 
-/// Text in quotes; as bytes if a program that reads lines would change it: the sqlite3 program
-/// ends it at a NUL and drops a carriage return before a line break.
+/// Text in quotes; as bytes where it would not be read back as it is.
 fn text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
-    if std::str::from_utf8(bytes).is_err() || bytes.iter().any(|byte| matches!(byte, 0 | b'\r')) {
-        out.write_all(b"CAST(x'")?;
-        hex::write(out, bytes)?;
-        return out.write_all(b"' AS TEXT)");
+    if std::str::from_utf8(bytes).is_ok() {
+        return literal_text(out, bytes, Escape::Off);
     }
-    out.write_all(b"'")?;
-    for part in bytes.split_inclusive(|&byte| byte == b'\'') {
-        out.write_all(part)?;
-        if part.ends_with(b"'") {
-            out.write_all(b"'")?;
-        }
-    }
-    out.write_all(b"'")
+    out.write_all(b"CAST(x'")?;
+    hex::write(out, bytes)?;
+    out.write_all(b"' AS TEXT)")
 }
 
 /// The reals whose decimal form is read back by every version of SQLite as what they were.

@@ -12,7 +12,7 @@ use crate::command::spec::command::{Command, Effect, Group};
 use crate::command::spec::context::Context;
 use crate::engine::schema::catalogue::quote;
 use crate::engine::statement::params::Params;
-use crate::render::mode::{Format, Mode, Printer};
+use crate::render::mode::{Escape, Format, Mode, Printer};
 
 /// The formats, as the sqlite3 program names them.
 const FORMATS: [&str; 8] = [
@@ -150,8 +150,9 @@ fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
         }
     });
     let mut format = Format::named(name).unwrap_or_default();
-    format.headers = matches!(name, "csv" | "tabs" | "html") && !arguments.flag("no_header");
-    format.whole = true;
+    format.headers = format.mode.aligned()
+        || matches!(format.mode, Mode::Csv | Mode::Html) && !arguments.flag("no_header");
+    format.escape = Escape::Off;
     if let Some(table) = table {
         format.table = table.to_owned();
     }
@@ -166,7 +167,7 @@ fn empty(format: &Format, columns: &[String], sink: &mut Sink) -> std::io::Resul
     if format.mode == Mode::Json {
         return std::io::Write::write_all(sink, b"[]\n");
     }
-    if !format.headers || !matches!(format.mode, Mode::Csv | Mode::List) {
+    if !format.headers || format.mode != Mode::Csv {
         return Ok(());
     }
     let names: Vec<Value> = columns.iter().cloned().map(Value::Text).collect();

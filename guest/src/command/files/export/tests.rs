@@ -55,8 +55,8 @@ fn nothing_is_left_out_behind_a_nul() {
     for (format, expected) in [
         ("json", "[{\"t\":\"a\\u0000b\"}]\n"),
         ("csv", "t\n\"a\0b\"\n"),
-        ("tabs", "t\na\0b\n"),
-        ("line", "    t = a\0b\n"),
+        ("tabs", "t\n\"a\0b\"\n"),
+        ("line", "t: a\0b\n"),
         ("markdown", "|  t  |\n|-----|\n| a␀b |\n"),
     ] {
         let object = json_of(
