@@ -71,10 +71,10 @@ const SCRIPTS: [(&str, &str); 13] = [
          .echo on\nSELECT 2;\n.tables\n.echo off\n# nothing\n",
     ),
     (
-        "schemas laid out",
-        ".schema --indent\n.schema sqlite_schema\nCREATE TABLE  short ( a INT,b  TEXT );\nCREATE TABLE long(id INTEGER PRIMARY KEY,\n\
+        "schemas",
+        ".schema sqlite_schema\nCREATE TABLE  short ( a INT,b  TEXT );\nCREATE TABLE long(id INTEGER PRIMARY KEY,\n\
          name TEXT NOT NULL CHECK(length(name) > 0), x, UNIQUE(name, x));\nCREATE VIEW v AS SELECT  1;\n\
-         CREATE INDEX i ON long(name, x, lower(name)) WHERE (name IS NOT NULL) AND (x > 3.14159265358);\n.schema --indent\n",
+         CREATE INDEX i ON long(name, x, lower(name)) WHERE (name IS NOT NULL) AND (x > 3.14159265358);\n.schema\n",
     ),
     (
         "keys without an index",

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::pretty::pretty;
 use super::{Refusal, Scene, Shell};
 use crate::engine::schema::catalogue::{quote, text};
 use crate::render::mode::identifier;
+use crate::text::lexer;
 use crate::text::pad::left;
 
 /// `.databases`.
@@ -106,7 +106,7 @@ pub fn schema(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         .inspect(|connection| definitions(connection, pattern.as_deref(), system))?;
     let mut out = shell.out(scene);
     for object in objects {
-        let text = if indent { pretty(&object) } else { object };
+        let text = if indent { lexer::indent(&object) } else { object };
         writeln!(out, "{text};")?;
     }
     Ok(())

@@ -6,7 +6,7 @@
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors.
-//! - [`dot`]: the dot commands; [`settings`], [`parameter`], [`look`], [`pretty`], [`lint`],
+//! - [`dot`]: the dot commands; [`set`], [`parameter`], [`listings`], [`lint`],
 //!   [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are commands
 //!   of the table.
 //! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
@@ -21,7 +21,6 @@ mod files;
 mod lint;
 mod listings;
 mod parameter;
-mod pretty;
 mod redirect;
 pub mod run;
 mod set;

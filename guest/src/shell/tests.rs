@@ -420,7 +420,7 @@ fn the_table_of_the_schema_has_a_schema() {
     );
     assert_eq!(
         ran("CREATE TABLE t ( a,  b );\n.schema --indent"),
-        "CREATE TABLE t(a, b);\n"
+        "CREATE TABLE t (\n  a,\n  b\n);\n"
     );
 }
 
