@@ -106,7 +106,11 @@ pub fn schema(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         .inspect(|connection| definitions(connection, pattern.as_deref(), system))?;
     let mut out = shell.out(scene);
     for object in objects {
-        let text = if indent { lexer::indent(&object) } else { object };
+        let text = if indent {
+            lexer::indent(&object)
+        } else {
+            object
+        };
         writeln!(out, "{text};")?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, ErrorCode, Row, RowIndex};
 
 use crate::answer::output::{Column, Rows};
-use crate::answer::value::Value;
+use crate::answer::value::{Value, text_of};
 
 /// A database of at most this many bytes is counted exactly: every page of it is read once at
 /// most, so that is also what it costs.
@@ -76,15 +76,7 @@ pub fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
 
 /// A text column, also where it is not UTF-8 or NULL.
 pub fn text(row: &Row<'_>, index: impl RowIndex) -> rusqlite::Result<String> {
-    use rusqlite::types::ValueRef;
-    Ok(match row.get_ref(index)? {
-        ValueRef::Null => String::new(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            String::from_utf8_lossy(bytes).into_owned()
-        }
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-    })
+    Ok(text_of(row.get_ref(index)?).unwrap_or_default())
 }
 
 /// A name in quotes, whatever it holds.

@@ -19,7 +19,6 @@
 use std::borrow::Cow;
 
 use rusqlite::Statement;
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value as Json;
 
 use crate::answer::failure::{Failure, Status};
@@ -109,14 +108,12 @@ pub fn bind_known(
 }
 
 fn bind_one(statement: &mut Statement<'_>, index: usize, value: &Value) -> Result<(), Failure> {
-    statement
-        .raw_bind_parameter(index, Bound(value))
-        .map_err(|error| {
-            Failure::new(
-                Status::TooBig,
-                format!("The value of parameter {index} cannot be bound: {error}."),
-            )
-        })
+    statement.raw_bind_parameter(index, value).map_err(|error| {
+        Failure::new(
+            Status::TooBig,
+            format!("The value of parameter {index} cannot be bound: {error}."),
+        )
+    })
 }
 
 fn shape() -> Failure {
@@ -345,22 +342,6 @@ fn real(text: &str) -> Option<f64> {
         "Infinity" | "+Infinity" | "inf" | "Inf" => Some(f64::INFINITY),
         "-Infinity" | "-inf" | "-Inf" => Some(f64::NEG_INFINITY),
         _ => text.parse().ok().filter(|real: &f64| real.is_finite()),
-    }
-}
-
-/// A value on its way to SQLite, which copies it.
-struct Bound<'v>(&'v Value);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self.0 {
-            Value::Null => ValueRef::Null,
-            Value::Integer(integer) => ValueRef::Integer(*integer),
-            Value::Real(real) => ValueRef::Real(*real),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::BadText(bytes) => ValueRef::Text(bytes),
-            Value::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
     }
 }
 

@@ -355,7 +355,7 @@ impl Search<'_> {
         ))?;
         let mut listed = Vec::new();
         for (distance, key) in found {
-            let mut rows = statement.query(params_from_iter(key.iter().map(bound)))?;
+            let mut rows = statement.query(params_from_iter(&key))?;
             let mut row = key.clone();
             row.push(Value::Real(match self.measure {
                 Measure::Dot => -distance,
@@ -387,17 +387,6 @@ impl Search<'_> {
 fn quoted(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
     names.join(", ")
-}
-
-fn bound(value: &Value) -> rusqlite::types::Value {
-    use rusqlite::types::Value as Sql;
-    match value {
-        Value::Null => Sql::Null,
-        Value::Integer(number) => Sql::Integer(*number),
-        Value::Real(number) => Sql::Real(*number),
-        Value::Text(text) => Sql::Text(text.clone()),
-        Value::BadText(bytes) | Value::Blob(bytes) => Sql::Blob(bytes.clone()),
-    }
 }
 
 #[cfg(test)]

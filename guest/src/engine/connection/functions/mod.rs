@@ -7,7 +7,6 @@ mod uuid;
 
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::types::ValueRef;
 
 /// The same answer to the same arguments, always.
 const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
@@ -22,19 +21,6 @@ const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
 pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     regexp::register(connection)?;
     uuid::register(connection)
-}
-
-/// An argument as text, as SQLite converts it; `None` for NULL.
-fn text(value: ValueRef<'_>) -> Option<String> {
-    match value {
-        ValueRef::Null => None,
-        ValueRef::Integer(number) => Some(number.to_string()),
-        // With a point or an exponent, as SQLite has it.
-        ValueRef::Real(number) => Some(format!("{number:?}")),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        }
-    }
 }
 
 /// The refusal of a call, by a sentence.

@@ -7,7 +7,8 @@ use regex_lite::{Regex, RegexBuilder};
 use rusqlite::Connection;
 use rusqlite::functions::Context;
 
-use super::{PURE, refuse, text};
+use super::{PURE, refuse};
+use crate::answer::value::text_of;
 
 /// The longest pattern taken, in bytes.
 const PATTERN_BYTES: usize = 5_000;
@@ -21,7 +22,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn matches(context: &mut Context<'_>, any_case: bool) -> rusqlite::Result<Option<bool>> {
-    let (Some(pattern), Some(subject)) = (text(context.get_raw(0)), text(context.get_raw(1)))
+    let (Some(pattern), Some(subject)) = (text_of(context.get_raw(0)), text_of(context.get_raw(1)))
     else {
         return Ok(None);
     };
