@@ -185,7 +185,7 @@ fn a_statement_that_runs_into_a_budget_is_told_so_and_the_shell_goes_on() {
     );
     for (flag, value) in [("--timeout", "300ms"), ("--fuel", "300000000")] {
         let (text, errors, code) = shell(&[flag, value], &script);
-        assert!(text.ends_with("   so = still here\n    n = 1\n"), "{text}");
+        assert!(text.ends_with("so: still here\nn: 1\n"), "{text}");
         assert!(errors.contains(flag), "{errors}");
         assert!(errors.contains("near line 3"), "{errors}");
         assert_eq!(code, Some(1));
@@ -198,7 +198,7 @@ fn a_statement_that_is_cut_off_takes_its_transaction_along_and_leaves_the_settin
         ".mode line\nCREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (1);\n{ONE_FUNCTION};\nSELECT count(*) AS n FROM t;\n"
     );
     let (text, errors, code) = shell(&["--timeout", "1s"], &script);
-    assert!(text.ends_with("    n = 0\n"), "{text} {errors}");
+    assert!(text.ends_with("n: 0\n"), "{text} {errors}");
     assert!(errors.contains("--timeout"), "{errors}");
     assert!(errors.contains("rolled back"), "{errors}");
     assert_eq!(code, Some(1));
@@ -498,7 +498,7 @@ fn at_a_terminal_ctrl_c_stops_a_statement_and_the_shell_goes_on() {
     terminal.keys("\u{3}");
     terminal.wait_for("sqlarium> ");
     terminal.keys("SELECT 7 AS seven;\r");
-    terminal.wait_for("seven = 7\r\n");
+    terminal.wait_for("seven: 7\r\n");
     terminal.wait_for("sqlarium> ");
     terminal.keys("\u{4}");
     assert_eq!(terminal.end(), Some(0));

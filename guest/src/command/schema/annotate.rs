@@ -4,7 +4,8 @@ use rusqlite::Connection;
 
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
-use crate::engine::schema::catalogue::{quote, relations, text};
+use crate::engine::schema::catalogue::relations;
+use crate::engine::schema::columns::columns;
 use crate::settings::notes::Notes;
 use crate::text::escape::visible;
 use crate::text::suggest::nearest;
@@ -57,22 +58,15 @@ pub fn astray(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<St
             sentences.push(sentence("table", &note.table, meant));
             continue;
         };
-        let mut statement = connection.prepare(&format!(
-            "PRAGMA {}.table_xinfo({})",
-            quote(&table.schema),
-            quote(&table.name)
-        ))?;
-        let columns = statement
-            .query_map([], |row| text(row, "name"))?
-            .collect::<rusqlite::Result<Vec<String>>>();
+        let columns = columns(connection, &table.schema, &table.name);
         // A view that does not work has no columns to compare with.
         for name in columns.iter().flat_map(|_| note.columns()) {
             let there = columns.iter().flatten();
             if !there
                 .clone()
-                .any(|column| column.eq_ignore_ascii_case(name))
+                .any(|column| column.name.eq_ignore_ascii_case(name))
             {
-                let meant = nearest(name, there.map(String::as_str));
+                let meant = nearest(name, there.map(|column| column.name.as_str()));
                 sentences.push(sentence("column", &format!("{}.{name}", note.table), meant));
             }
         }

@@ -4,7 +4,8 @@
 
 use rusqlite::Connection;
 
-use super::catalogue::{quote, text};
+use super::catalogue::text;
+use super::columns::{Kind, columns};
 use crate::text::lexer;
 use crate::text::lexer::Token;
 
@@ -48,7 +49,7 @@ pub fn text_indexes(connection: &Connection) -> rusqlite::Result<(Vec<TextIndex>
         };
         match plain(module.text).to_ascii_lowercase().as_str() {
             "fts5" => found.push(TextIndex {
-                columns: columns(connection, &name)?,
+                columns: visible_columns(connection, &name)?,
                 content: content(&list.parts),
                 name,
             }),
@@ -59,18 +60,11 @@ pub fn text_indexes(connection: &Connection) -> rusqlite::Result<(Vec<TextIndex>
     Ok((found, old))
 }
 
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement =
-        connection.prepare(&format!("PRAGMA main.table_xinfo({})", quote(table)))?;
-    let mut cursor = statement.query([])?;
-    let mut columns = Vec::new();
-    while let Some(row) = cursor.next()? {
-        // Hidden are the column of the table's own name and rank.
-        if row.get::<_, i64>("hidden")? == 0 {
-            columns.push(text(row, "name")?);
-        }
-    }
-    Ok(columns)
+/// Without the column of the table's own name and the rank, which are hidden.
+fn visible_columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut columns = columns(connection, "main", table)?;
+    columns.retain(|column| column.kind != Kind::Hidden);
+    Ok(columns.into_iter().map(|column| column.name).collect())
 }
 
 fn content(parts: &[Vec<Token<'_>>]) -> Content {

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::catalogue::{quote, text};
+use super::columns::{Kind, columns, rowid};
 
 /// One row of the schema table that has SQL.
 #[derive(Clone, Debug)]
@@ -78,40 +79,21 @@ impl Stored {
     /// The columns of `table`. The rowid is among them if `keep` wants it, and there is
     /// one that no column already is.
     pub fn of(connection: &Connection, table: &str, keep: bool) -> rusqlite::Result<Self> {
-        let mut statement = connection
-            .prepare("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1, 'main')")?;
-        let rows = statement.query_map([table], |row| {
-            Ok((
-                text(row, 0)?,
-                text(row, 1)?,
-                row.get::<_, i64>(2)?,
-                row.get::<_, i64>(3)?,
-            ))
-        })?;
-        let all = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        let all = columns(connection, "main", table)?;
         let without: bool = connection.query_row(
             "SELECT count(*) FROM pragma_table_list(?1) WHERE schema = 'main' AND wr",
             [table],
             |row| row.get::<_, i64>(0).map(|count| count > 0),
         )?;
-        let keys: Vec<_> = all.iter().filter(|(_, _, pk, _)| *pk > 0).collect();
+        let keys: Vec<_> = all.iter().filter(|column| column.key > 0).collect();
         let aliased =
-            matches!(keys.as_slice(), [(_, kind, _, _)] if kind.eq_ignore_ascii_case("INTEGER"));
-        let rowid = ["rowid", "_rowid_", "oid"]
-            .into_iter()
-            .find(|name| {
-                !all.iter()
-                    .any(|(column, ..)| column.eq_ignore_ascii_case(name))
-            })
-            .filter(|_| !without);
+            matches!(keys.as_slice(), [key] if key.declared.eq_ignore_ascii_case("INTEGER"));
+        let rowid = rowid(&all).filter(|_| !without);
         let with_rowid = keep && !aliased && rowid.is_some();
         let mut columns: Vec<String> = Vec::new();
         columns.extend(rowid.filter(|_| with_rowid).map(str::to_owned));
-        columns.extend(
-            all.iter()
-                .filter(|(_, _, _, hidden)| *hidden == 0)
-                .map(|(name, ..)| quote(name)),
-        );
+        let plain = all.iter().filter(|column| column.kind == Kind::Plain);
+        columns.extend(plain.map(|column| quote(&column.name)));
         let complete = columns.len() == all.len() && !with_rowid;
         Ok(Self {
             columns,

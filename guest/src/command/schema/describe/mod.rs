@@ -15,6 +15,7 @@ use crate::command::spec::arguments::Arguments;
 use crate::command::spec::command::{Command, Effect, Group};
 use crate::command::spec::context::Context;
 use crate::engine::schema::catalogue::{Count, Counter, Relation, is_stop, quote, rows, text};
+use crate::engine::schema::columns::{self, Column, Kind};
 use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 use crate::settings::notes::Note;
@@ -34,9 +35,6 @@ pub const COMMAND: Command = Command {
     core: true,
     run: describe,
 };
-
-/// What SELECT * leaves out.
-const HIDDEN: &str = "hidden";
 
 /// Rows that `describe_table` shows.
 const SAMPLE: u32 = 3;
@@ -73,7 +71,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
             // What SELECT * has, as the sample rows below.
             let list = columns
                 .into_iter()
-                .filter(|column| column.kind != HIDDEN)
+                .filter(|column| column.kind != Kind::Hidden)
                 .map(|column| vec![Value::Text(column.name), Value::Text(column.declared)])
                 .collect();
             let mut list = rows(&[("column", "TEXT"), ("type", "TEXT")], list, u32::MAX);
@@ -123,51 +121,12 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
     Ok(output)
 }
 
-/// A column, as `PRAGMA table_xinfo` has it.
-struct Column {
-    name: String,
-    declared: String,
-    not_null: bool,
-    default: Option<String>,
-    key: i64,
-    kind: &'static str,
-}
-
 /// The columns, or why the view does not work.
 fn columns(
     connection: &Connection,
     table: &Relation,
 ) -> rusqlite::Result<Result<Vec<Column>, String>> {
-    let read = || -> rusqlite::Result<Vec<Column>> {
-        let sql = format!(
-            "PRAGMA {}.table_xinfo({})",
-            quote(&table.schema),
-            quote(&table.name)
-        );
-        let mut statement = connection.prepare(&sql)?;
-        let columns = statement.query_map([], |row| {
-            Ok(Column {
-                name: text(row, "name")?,
-                declared: text(row, "type")?,
-                not_null: row.get("notnull")?,
-                default: match row.get_ref("dflt_value")? {
-                    rusqlite::types::ValueRef::Null => None,
-                    _ => Some(text(row, "dflt_value")?),
-                },
-                key: row.get("pk")?,
-                // <https://www.sqlite.org/pragma.html#pragma_table_xinfo>
-                kind: match row.get::<_, i64>("hidden")? {
-                    0 => "",
-                    1 => HIDDEN,
-                    2 => "generated virtual",
-                    3 => "generated stored",
-                    _ => "special",
-                },
-            })
-        })?;
-        columns.collect()
-    };
-    match read() {
+    match columns::columns(connection, &table.schema, &table.name) {
         Ok(columns) => Ok(Ok(columns)),
         Err(error) if is_stop(&error) => Err(error),
         Err(error) => Ok(Err(reason(&error))),
@@ -287,7 +246,7 @@ fn annotate(list: &mut crate::answer::output::Rows, note: Option<&Note>) {
 }
 
 fn list(columns: Vec<Column>) -> crate::answer::output::Rows {
-    let special = columns.iter().any(|column| !column.kind.is_empty());
+    let special = columns.iter().any(|column| column.kind != Kind::Plain);
     let listed = columns
         .into_iter()
         .map(|column| {
@@ -299,14 +258,13 @@ fn list(columns: Vec<Column>) -> crate::answer::output::Rows {
                 Value::Integer(column.key),
             ];
             if special {
-                row.push(Value::Text(
-                    if column.kind.is_empty() {
-                        "ordinary"
-                    } else {
-                        column.kind
-                    }
-                    .into(),
-                ));
+                let kind = match column.kind {
+                    Kind::Plain => "ordinary",
+                    Kind::Hidden => "hidden",
+                    Kind::Virtual => "generated virtual",
+                    Kind::Stored => "generated stored",
+                };
+                row.push(Value::Text(kind.into()));
             }
             row
         })

@@ -13,6 +13,7 @@ use crate::command::spec::arguments::Arguments;
 use crate::command::spec::command::{Command, Effect, Group};
 use crate::command::spec::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, text};
+use crate::engine::schema::columns::{Column, Kind, columns, rowid};
 use crate::engine::schema::fts::plain;
 use crate::engine::schema::resolve::find;
 use crate::text::escape::visible;
@@ -106,15 +107,6 @@ struct Plan {
     lasting: bool,
 }
 
-/// A column of the table.
-struct Column {
-    name: String,
-    text: bool,
-    generated: bool,
-    key: bool,
-    integer: bool,
-}
-
 fn plan(
     connection: &Connection,
     name: &str,
@@ -127,29 +119,24 @@ fn plan(
     if let Some(failure) = unfit(&table) {
         return Ok(Err(failure));
     }
-    let all = columns(connection, &table)?;
+    let all = columns(connection, &table.schema, &table.name)?;
     let columns = match chosen(&table, &all, wanted) {
         Ok(columns) => columns,
         Err(failure) => return Ok(Err(failure)),
     };
-    let keys: Vec<&Column> = all.iter().filter(|column| column.key).collect();
+    let keys: Vec<&Column> = all.iter().filter(|column| column.key > 0).collect();
     let alias = match keys.as_slice() {
         // INTEGER PRIMARY KEY DESC is the one that is no alias, and then an index exists for it.
-        [one] if one.integer && !has_key_index(connection, &table)? => Some(one.name.clone()),
+        [one]
+            if one.declared.eq_ignore_ascii_case("INTEGER")
+                && !has_key_index(connection, &table)? =>
+        {
+            Some(one.name.clone())
+        }
         _ => None,
     };
-    let taken = |name: &str| {
-        all.iter()
-            .any(|column| column.name.eq_ignore_ascii_case(name))
-    };
     let lasting = alias.is_some();
-    let rowid = alias.or_else(|| {
-        ["rowid", "_rowid_", "oid"]
-            .into_iter()
-            .find(|name| !taken(name))
-            .map(str::to_owned)
-    });
-    let Some(rowid) = rowid else {
+    let Some(rowid) = alias.or_else(|| rowid(&all).map(str::to_owned)) else {
         return Ok(Err(Failure::new(
             Status::Unsupported,
             format!(
@@ -213,29 +200,6 @@ fn unfit(table: &Relation) -> Option<Failure> {
     Some(Failure::new(Status::Unsupported, what).hint(hint))
 }
 
-fn columns(connection: &Connection, table: &Relation) -> rusqlite::Result<Vec<Column>> {
-    let mut statement =
-        connection.prepare(&format!("PRAGMA main.table_xinfo({})", quote(&table.name)))?;
-    let mut cursor = statement.query([])?;
-    let mut columns = Vec::new();
-    while let Some(row) = cursor.next()? {
-        let declared = text(row, "type")?.to_ascii_uppercase();
-        // Rules 1 and 2 of https://www.sqlite.org/datatype3.html#determination_of_column_affinity.
-        let text_type = !declared.contains("INT")
-            && ["CHAR", "CLOB", "TEXT"]
-                .iter()
-                .any(|part| declared.contains(part));
-        columns.push(Column {
-            name: text(row, "name")?,
-            text: text_type,
-            generated: row.get::<_, i64>("hidden")? != 0,
-            key: row.get::<_, i64>("pk")? > 0,
-            integer: declared == "INTEGER",
-        });
-    }
-    Ok(columns)
-}
-
 fn has_key_index(connection: &Connection, table: &Relation) -> rusqlite::Result<bool> {
     connection.query_row(
         "SELECT count(*) > 0 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
@@ -257,7 +221,7 @@ fn chosen(
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
         let columns: Vec<String> = all
             .iter()
-            .filter(|column| column.text && !column.generated)
+            .filter(|column| column.is_text() && column.kind == Kind::Plain)
             .map(|column| column.name.clone())
             .collect();
         return if columns.is_empty() {

@@ -12,7 +12,8 @@ use crate::command::spec::arguments::Arguments;
 use crate::command::spec::command::{Command, Effect, Group};
 use crate::command::spec::context::Context;
 use crate::engine::connection::vector::{MOST, Measure, Nearest, Probe, Stored, read};
-use crate::engine::schema::catalogue::{Relation, quote, rows, text};
+use crate::engine::schema::catalogue::{Relation, quote, rows};
+use crate::engine::schema::columns::{Kind, columns, rowid};
 use crate::engine::schema::resolve::find;
 use crate::text::escape::visible;
 use crate::text::hex;
@@ -215,25 +216,12 @@ impl Search<'_> {
                 "Search the table below it.",
             );
         }
-        let mut statement = connection.prepare(&format!(
-            "PRAGMA {}.table_xinfo({})",
-            quote(&table.schema),
-            quote(&table.name)
-        ))?;
-        let columns = statement
-            .query_map([], |row| {
-                Ok((
-                    text(row, "name")?,
-                    row.get::<_, i64>("pk")?,
-                    row.get::<_, i64>("hidden")? == 1,
-                ))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let columns = columns(connection, &table.schema, &table.name)?;
         let visible_names = || {
             columns
                 .iter()
-                .filter(|(_, _, hidden)| !hidden)
-                .map(|(name, _, _)| name.as_str())
+                .filter(|column| column.kind != Kind::Hidden)
+                .map(|column| column.name.as_str())
         };
         let Some(column) = visible_names().find(|name| name.eq_ignore_ascii_case(self.column))
         else {
@@ -268,22 +256,14 @@ impl Search<'_> {
                 );
             }
         }
-        let taken = |name: &str| {
-            columns
-                .iter()
-                .any(|(other, _, _)| other.eq_ignore_ascii_case(name))
-        };
         let keys: Vec<String> = if table.without_rowid {
-            let mut keys: Vec<_> = columns.iter().filter(|(_, key, _)| *key > 0).collect();
-            keys.sort_by_key(|(_, key, _)| *key);
-            keys.into_iter().map(|(name, _, _)| name.clone()).collect()
+            let mut keys: Vec<_> = columns.iter().filter(|column| column.key > 0).collect();
+            keys.sort_by_key(|column| column.key);
+            keys.into_iter().map(|column| column.name.clone()).collect()
+        } else if table.kind == "virtual" {
+            vec!["rowid".to_owned()]
         } else {
-            ["rowid", "_rowid_", "oid"]
-                .into_iter()
-                .find(|name| !taken(name) || table.kind == "virtual")
-                .map(str::to_owned)
-                .into_iter()
-                .collect()
+            rowid(&columns).map(str::to_owned).into_iter().collect()
         };
         if keys.is_empty() {
             return refuse(
