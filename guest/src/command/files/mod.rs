@@ -1,4 +1,10 @@
-//! Databases and tables as files.
+//! Group Files: databases and tables as files.
+//!
+//! - [`create`], [`backup`] (and `restore`), [`migrate`]: whole databases.
+//! - [`import`], [`export`]: rows. [`dump`]: SQL.
+//! - [`text_output`]: where the text of the last two goes.
+//!
+//! What is made gets its name when it is whole ([`crate::storage::streams`]).
 
 pub mod backup;
 pub mod create;

@@ -1,4 +1,8 @@
-//! What is in the database.
+//! Group Schema: what is in the database.
+//!
+//! - [`tables`], [`describe`](mod@describe), [`schema`](mod@schema), [`indexes`], [`databases`]: listings.
+//! - [`explain`]: how a statement would run.
+//! - [`annotate`]: the owner's notes, beside what they are about.
 
 pub mod annotate;
 pub mod databases;

@@ -1,4 +1,7 @@
-//! Search: full text and vectors.
+//! Group Search: full text and vectors.
+//!
+//! - [`index_text`]: makes a full-text index. [`search`]: searches one.
+//! - [`vector_search`]: the nearest vectors of a column.
 
 pub mod index_text;
 #[expect(clippy::module_inception, reason = "the command of that name")]

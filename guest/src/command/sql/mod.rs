@@ -1,4 +1,9 @@
-//! Read and write: any SQL.
+//! Group Read and write: any SQL.
+//!
+//! - [`query`]: one statement that reads. [`exec`]: one that writes.
+//! - [`batch`]: several, all or nothing.
+//!
+//! `run`, the fourth command of the group, is the shell's: [`crate::shell::run`].
 
 pub mod batch;
 pub mod exec;

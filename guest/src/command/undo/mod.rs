@@ -1,4 +1,6 @@
-//! What the session has written, and how to undo it.
+//! Group Undo, served with `--undo` alone: what the session has written, and how to undo it.
+//!
+//! What is recorded and how it is reverted is the engine's: [`crate::engine::undo`].
 
 #[expect(clippy::module_inception, reason = "the command of that name")]
 pub mod undo;

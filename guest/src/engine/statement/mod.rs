@@ -1,4 +1,7 @@
 //! One statement: prepared, and stepped through under the budgets.
+//!
+//! - [`params`]: values for its parameters. [`errors`]: its failure as a sentence to act on.
+//! - [`plan`]: how it would run.
 
 pub mod errors;
 pub mod params;
