@@ -1,36 +1,42 @@
-# make            sets up what is missing, builds, and shows sqlarium at work on a sample database
+# make            builds sqlarium and plays the demo
 # make test       runs every test
+# make bench      runs the benchmarks
 # make install    installs the sqlarium command (cargo install)
-# make setup      only sets up: the target wasm32-wasip2 and a C compiler for WebAssembly
-# make lint       checks formatting and runs clippy, for the host and for the guest
-# make clean      removes everything that was built or fetched
+# make setup      installs what the build needs: the target wasm32-wasip2 and a C compiler for WebAssembly
+# make lint       checks formatting and runs clippy on the host and on the guest
+# make clean      removes everything that was built or downloaded
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test install setup build everything lint clean
+.PHONY: demo test bench install setup build build-tests lint clean
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-# A machine may have the right Rust under another name than rust-toolchain.toml's.
-ifneq ($(shell cargo --version >/dev/null 2>&1 && echo there),there)
+# A machine may have the right Rust under another name than that of rust-toolchain.toml.
+ifneq ($(shell cargo --version >/dev/null 2>&1 && echo yes),yes)
 export RUSTUP_TOOLCHAIN ?= $(shell cd / && rustup show active-toolchain 2>/dev/null | cut -d ' ' -f 1)
 endif
+
+# Always the whole workspace, so that cargo chooses the same features for all of these and compiles
+# wasmtime once.
+cargo = cargo $(1) --release --locked --workspace
 
 demo: build
 	@"$(CARGO_TARGET_DIR)/release/sqlarium" demo
 
 build: setup
-	@cargo build --release --locked --workspace --exclude sqlarium-hostile --exclude sqlarium-hostile-guest
+	@$(call cargo,build) --bin sqlarium
 
-# With the tests' own dependencies from the start: they change the features of
-# others, and what was built without them would be built again.
-everything: setup
-	@cargo build --release --locked --workspace --bins --tests
+build-tests: setup
+	@$(call cargo,build) --bins --tests
 
-test: everything
+test: build-tests
 	-@tests/clients/setup
 	@if cargo nextest --version >/dev/null 2>&1; \
-	then cargo nextest run --release --locked --workspace; \
-	else cargo test --release --locked --workspace; fi
+	then $(call cargo,test) --quiet --doc && $(call cargo,nextest run); \
+	else $(call cargo,test); fi
+
+bench: build
+	@cargo bench --locked --workspace --bench '*'
 
 install: setup
 	@cargo install --path host --locked
@@ -38,9 +44,9 @@ install: setup
 setup:
 	@guest/component/setup
 
-lint: everything
+lint: build-tests
 	@cargo fmt --all --check
-	@cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
+	@$(call cargo,clippy) --quiet --all-targets -- -D warnings
 	@"$(CARGO_TARGET_DIR)/guest-cargo" clippy --quiet --locked --profile guest --package sqlarium-guest --lib -- -D warnings
 
 clean:

@@ -2,37 +2,35 @@
 
 #[path = "build/compiler.rs"]
 mod compiler;
+#[path = "build/environment.rs"]
+mod environment;
 #[path = "build/guest.rs"]
 mod guest;
-#[path = "build/surroundings.rs"]
-mod surroundings;
-#[path = "build/sysroot.rs"]
-mod sysroot;
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
-use surroundings::Surroundings;
+use environment::Environment;
 
 fn main() {
-    surroundings::finish(build());
+    environment::finish(build());
 }
 
 fn build() -> Result<()> {
-    let surroundings = Surroundings::detect()?;
-    surroundings.watch(&[
+    let environment = Environment::detect()?;
+    environment.watch(&[
         "guest",
         "wit",
         "Cargo.toml",
         "Cargo.lock",
         ".cargo/config.toml",
     ]);
-    let built = guest::build(&surroundings, "sqlarium-guest")?;
+    let built = guest::build(&environment, "sqlarium-guest")?;
     // The second is for other runtimes and for the tests, where they find it without asking cargo.
     for copy in [
-        surroundings.out.join("guest.wasm"),
-        surroundings.target.join("sqlarium.wasm"),
+        environment.out.join("guest.wasm"),
+        environment.target.join("sqlarium.wasm"),
     ] {
         fs::copy(&built, &copy)
             .with_context(|| format!("cannot copy the guest to {}", copy.display()))?;

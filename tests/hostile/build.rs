@@ -4,14 +4,12 @@
 mod compiler;
 #[path = "../../host/src/sandbox/config.rs"]
 mod config;
+#[path = "../../guest/component/build/environment.rs"]
+mod environment;
 #[path = "../../guest/component/build/guest.rs"]
 mod guest;
 #[path = "../../host/build/precompile.rs"]
 mod precompile;
-#[path = "../../guest/component/build/surroundings.rs"]
-mod surroundings;
-#[path = "../../guest/component/build/sysroot.rs"]
-mod sysroot;
 #[path = "build/tables.rs"]
 mod tables;
 
@@ -19,16 +17,16 @@ use std::fs;
 
 use anyhow::Result;
 
+use environment::Environment;
 use precompile::precompile;
-use surroundings::Surroundings;
 
 fn main() {
-    surroundings::finish(build());
+    environment::finish(build());
 }
 
 fn build() -> Result<()> {
-    let surroundings = Surroundings::detect()?;
-    surroundings.watch(&[
+    let environment = Environment::detect()?;
+    environment.watch(&[
         "tests/hostile",
         "wit",
         "Cargo.toml",
@@ -37,12 +35,12 @@ fn build() -> Result<()> {
         "host/build",
         "host/src/sandbox/config.rs",
     ]);
-    let component = guest::build(&surroundings, "sqlarium-hostile-guest")?;
+    let component = guest::build(&environment, "sqlarium-hostile-guest")?;
     for (name, bytes) in [
         ("hostile", fs::read(component)?),
         ("tables", tables::component()),
     ] {
-        let path = surroundings.out.join(format!("{name}.cwasm"));
+        let path = environment.out.join(format!("{name}.cwasm"));
         fs::write(path, precompile(&bytes)?)?;
     }
     Ok(())

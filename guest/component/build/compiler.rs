@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
 
 /// SQLite leaves out its own operating system layer; the guest's VFS takes its
 /// place. sqlite-vec leaves out its reader of files, which would import wasi:filesystem.
@@ -20,7 +20,7 @@ const HEADERS: [&str; 4] = [
     "/usr/share/wasi-sysroot/include/wasm32-wasi",
 ];
 
-/// A C compiler that makes WebAssembly, as the `cc` crate wants to be told.
+/// A C compiler for WebAssembly, in the terms of the `cc` crate.
 pub struct Compiler {
     cc: PathBuf,
     /// None: the `cc` crate finds the one that belongs to `cc`.
@@ -29,19 +29,18 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds one: the WASI SDK if it is named, else zig, else clang with
-    /// wasi-libc's headers.
-    /// What it needs of scripts goes into the directory.
+    /// Finds one: the WASI SDK if `WASI_SDK_PATH` names it, else zig, else clang with wasi-libc's
+    /// headers. Wrapper scripts go into `directory`.
     ///
     /// # Errors
     ///
-    /// If there is none, with how to get one.
-    pub fn find(surroundings: &Surroundings, directory: &Path) -> Result<Self> {
+    /// If there is none; the message says how to get one.
+    pub fn find(environment: &Environment, directory: &Path) -> Result<Self> {
         if let Some(sdk) = env::var_os("WASI_SDK_PATH") {
             return Self::sdk(Path::new(&sdk));
         }
         // zig's component executes 7 % fewer instructions than clang 19's over a mix of queries.
-        if let Some(zig) = Self::zig(surroundings, directory)? {
+        if let Some(zig) = Self::zig(environment, directory)? {
             return Ok(zig);
         }
         Self::clang().context(
@@ -90,8 +89,8 @@ impl Compiler {
         })
     }
 
-    fn zig(surroundings: &Surroundings, directory: &Path) -> Result<Option<Self>> {
-        let local = surroundings.toolchain.join("python");
+    fn zig(environment: &Environment, directory: &Path) -> Result<Option<Self>> {
+        let local = environment.target.join("toolchain/python");
         let candidates: [(&str, Option<&Path>); 3] = [
             ("zig", None),
             ("python3 -m ziglang", None),
@@ -131,7 +130,7 @@ impl Compiler {
         Ok(None)
     }
 
-    /// Tells the `cc` crate in the nested build.
+    /// Sets the variables that the `cc` crate reads in the nested build.
     pub fn configure(&self, cargo: &mut Command) {
         let mut flags = self.flags.join(" ");
         flags.push(' ');
@@ -145,17 +144,14 @@ impl Compiler {
         };
         // The other spellings, which name compilers of the outer build.
         for name in ["CC", "AR", "CFLAGS"] {
-            for suffix in ["_wasm32-wasip2", "TARGET_"] {
-                cargo.env_remove(match suffix {
-                    "TARGET_" => format!("{suffix}{name}"),
-                    _ => format!("{name}{suffix}"),
-                });
-            }
+            cargo
+                .env_remove(format!("{name}_wasm32-wasip2"))
+                .env_remove(format!("TARGET_{name}"));
         }
     }
 }
 
-/// Standard output of a command that succeeds.
+/// Standard output of a command; none if it fails.
 fn output(command: &mut Command) -> Option<String> {
     let output = command
         .stdin(Stdio::null())

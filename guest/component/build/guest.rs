@@ -8,43 +8,39 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 
 use crate::compiler::{Compiler, script};
-use crate::surroundings::Surroundings;
-use crate::sysroot;
+use crate::environment::Environment;
 
 /// The target the guest is built for.
-pub const TARGET: &str = "wasm32-wasip2";
+const TARGET: &str = "wasm32-wasip2";
 
 /// Its profile, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
 /// Builds the library of `package` and answers where the component is.
-pub fn build(surroundings: &Surroundings, package: &str) -> Result<PathBuf> {
-    let std = sysroot::find(surroundings)?;
-    let directory = surroundings.target.join("guest");
+///
+/// # Errors
+///
+/// If there is no C compiler for WebAssembly, or the package does not build; the nested cargo's
+/// messages are on standard error.
+pub fn build(environment: &Environment, package: &str) -> Result<PathBuf> {
+    let directory = environment.target.join("guest");
     // Not the outer target directory: its lock is held by the cargo that runs us. And not in OUT_DIR:
     // it has several names, and cargo would compile SQLite again for a compiler of another name.
     fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    let compiler = Compiler::find(surroundings, &directory)?;
+        .with_context(|| format!("cannot create {}", directory.display()))?;
+    let compiler = Compiler::find(environment, &directory)?;
 
     let mut cargo = Command::new(env::var_os("CARGO").context("cargo did not set CARGO")?);
-    forget_the_outer_build(&mut cargo);
+    remove_outer_variables(&mut cargo);
     compiler.configure(&mut cargo);
-    std.configure(&mut cargo, &directory)?;
     cargo
         .env("CARGO_TARGET_DIR", &directory)
         .env("CARGO_BUILD_TARGET", TARGET)
-        .current_dir(&surroundings.workspace);
-    leave_script(
-        &cargo,
-        std.options(),
-        &surroundings.target.join("guest-cargo"),
-    )?;
+        .current_dir(&environment.workspace);
+    write_wrapper(&cargo, &environment.target.join("guest-cargo"))?;
 
     let output = cargo
-        .arg("rustc")
-        .args(std.options())
-        .args(["--quiet", "--package", package, "--lib"])
+        .args(["rustc", "--quiet", "--package", package, "--lib"])
         // Alone: beside a Rust library cargo does not optimise across crates, and what nobody calls
         // stays in, the library's file system among it.
         .args(["--crate-type", "cdylib"])
@@ -55,7 +51,7 @@ pub fn build(surroundings: &Surroundings, package: &str) -> Result<PathBuf> {
         .context("cannot start cargo for the guest")?;
     if !output.status.success() {
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        bail!("{package} does not build for {TARGET}; its messages are under \"stderr\" below");
+        bail!("{package} does not build for {TARGET}; see the messages under \"stderr\" below");
     }
     Ok(directory
         .join(TARGET)
@@ -63,26 +59,24 @@ pub fn build(surroundings: &Surroundings, package: &str) -> Result<PathBuf> {
         .join(format!("{}.wasm", package.replace('-', "_"))))
 }
 
-/// Leaves a cargo for people that sees the guest as this build does: for clippy, say.
-fn leave_script(cargo: &Command, options: &[&str], path: &Path) -> Result<()> {
-    let mut line = String::from("verb=$1\nshift\nexec env");
+/// Writes a script that runs cargo with the variables of this build: clippy for the guest, say.
+fn write_wrapper(cargo: &Command, path: &Path) -> Result<()> {
+    let mut line = String::from("exec env");
     for (name, value) in cargo.get_envs() {
-        // What is taken away is only there within cargo.
+        // Those without a value are removed, which are there within cargo alone.
         if let Some(value) = value {
             let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
             write!(line, " '{name}={value}'")?;
         }
     }
-    let options = options.join(" ");
-    // What cargo is told after a `--` is not for cargo.
-    writeln!(line, " cargo \"$verb\" {options} \"$@\"")?;
+    line.push_str(" cargo \"$@\"\n");
     script(path, &line).map(drop)
 }
 
-/// Keeps what describes the host's build away from the guest's: the flags of
-/// another target, clippy's wrapper, and everything cargo says to a build script.
-fn forget_the_outer_build(cargo: &mut Command) {
-    const FOREIGN: [&str; 15] = [
+/// Removes what describes the outer build: the flags of another target, clippy's wrapper, and
+/// every variable that cargo sets for a build script.
+fn remove_outer_variables(cargo: &mut Command) {
+    const NAMES: [&str; 15] = [
         "CARGO_BUILD_RUSTFLAGS",
         "CARGO_ENCODED_RUSTFLAGS",
         "CLIPPY_ARGS",
@@ -99,7 +93,7 @@ fn forget_the_outer_build(cargo: &mut Command) {
         "SQLITE3_LIB_DIR",
         "TARGET",
     ];
-    const FAMILIES: [&str; 5] = [
+    const PREFIXES: [&str; 5] = [
         "CARGO_CFG_",
         "CARGO_FEATURE_",
         "CARGO_MANIFEST_",
@@ -108,7 +102,7 @@ fn forget_the_outer_build(cargo: &mut Command) {
     ];
     for (name, _) in env::vars_os() {
         let Some(text) = name.to_str() else { continue };
-        if FOREIGN.contains(&text) || FAMILIES.iter().any(|family| text.starts_with(family)) {
+        if NAMES.contains(&text) || PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
             cargo.env_remove(name);
         }
     }

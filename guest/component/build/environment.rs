@@ -1,12 +1,12 @@
-//! Where a build takes place.
+//! The build environment: directories and variables, as cargo names them to a build script.
 
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use anyhow::{Context, Result};
 
-/// Ends a build script: a failure is one sentence that says what to do, instead of a panic
-/// with a backtrace.
+/// Ends a build script. A failure is reported as one sentence that says what to do, instead of a
+/// panic with a backtrace.
 pub fn finish(built: Result<()>) {
     if let Err(error) = built {
         println!("cargo::error={}", format!("{error:#}").replace('\n', " "));
@@ -14,24 +14,22 @@ pub fn finish(built: Result<()>) {
     }
 }
 
-/// Where this build takes place.
-pub struct Surroundings {
+/// The directories of this build.
+pub struct Environment {
     /// The root of the repository.
     pub workspace: PathBuf,
-    /// The build script's own directory, made anew for every host.
+    /// The build script's own directory, another one for each host.
     pub out: PathBuf,
     /// Cargo's target directory, which outlives a single build.
     pub target: PathBuf,
-    /// What a set-up left behind for machines without the target or a C compiler.
-    pub toolchain: PathBuf,
 }
 
-impl Surroundings {
-    /// As cargo tells them to a build script.
+impl Environment {
+    /// Reads what cargo sets for a build script.
     ///
     /// # Errors
     ///
-    /// If it does not.
+    /// If something is not set, or is not as cargo sets it.
     pub fn detect() -> Result<Self> {
         let package = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
         let workspace = package
@@ -44,15 +42,11 @@ impl Surroundings {
         let target = out
             .ancestors()
             .nth(4)
-            .context("cargo's OUT_DIR is not below a target directory")?
-            .to_path_buf();
-        let toolchain = env::var_os("SQLARIUM_TOOLCHAIN")
-            .map_or_else(|| target.join("toolchain"), PathBuf::from);
+            .context("cargo's OUT_DIR is not below a target directory")?;
         Ok(Self {
             workspace: workspace.to_path_buf(),
+            target: target.to_path_buf(),
             out,
-            target,
-            toolchain,
         })
     }
 
@@ -63,9 +57,8 @@ impl Surroundings {
             rerun_if_changed(&self.workspace.join(input));
         }
         for variable in [
+            "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
             "LIBSQLITE3_FLAGS",
-            "SQLARIUM_BUILD_STD",
-            "SQLARIUM_TOOLCHAIN",
             "SQLARIUM_WASI_INCLUDE",
             "WASI_SDK_PATH",
         ] {
