@@ -2,7 +2,8 @@
 //!
 //! - [`Server`]: an MCP server on a pipe, every wait bounded.
 //! - [`run`]: one command line, run to its end; [`Terminal`]: one at a terminal.
-//! - [`Folder`]: a folder for one test, with a native SQLite to fill and to check its files.
+//! - [`Folder`]: a folder for one test, with a native SQLite to fill and to check its files;
+//!   [`load_sqlite_vec`] adds vectors to it.
 //! - [`component`]: the component without its host. [`clients`]: what `tests/clients/setup` installs.
 //!
 //! The binary is `$SQLARIUM_BIN`, or the one beside the test's own executable.
@@ -11,6 +12,7 @@ mod folder;
 mod run;
 mod server;
 mod terminal;
+mod vectors;
 
 use std::env;
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ pub use folder::Folder;
 pub use run::{Finished, finish, run, sqlarium};
 pub use server::{Answer, Ended, Server};
 pub use terminal::Terminal;
+pub use vectors::load_sqlite_vec;
 
 /// Longer than anything takes that is not stuck, on a busy machine too.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,12 +1,8 @@
 //! Vectors: the functions and tables of sqlite-vec in the sandbox, under attack too, and `vector-search`.
 
-use std::time::{Duration, Instant};
-
-use rusqlite::{Connection, ffi};
+use rusqlite::Connection;
 use serde_json::json;
-use sqlarium_tests::{Folder, Server};
-// Brings the library's C code.
-use sqlite_vec as _;
+use sqlarium_tests::{Folder, Server, load_sqlite_vec};
 
 #[test]
 fn vec0_tables_and_functions_work_by_sql() {
@@ -89,7 +85,7 @@ fn hostile_vectors_end_no_session() {
     }
     drop(server);
     let connection = Connection::open(&path).expect("the database");
-    register(&connection);
+    load_sqlite_vec(&connection);
     let check: String = connection
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .expect("a check");
@@ -111,7 +107,7 @@ fn a_damaged_vec0_table_ends_no_session() {
         let path = folder.path("damaged.db");
         let _ = std::fs::remove_file(&path);
         let connection = Connection::open(&path).expect("a database");
-        register(&connection);
+        load_sqlite_vec(&connection);
         connection
             .execute_batch("CREATE VIRTUAL TABLE v USING vec0(e float[3]); INSERT INTO v(rowid, e) VALUES(1, '[1,2,3]'), (2, '[3,2,1]')")
             .expect("a table");
@@ -130,101 +126,5 @@ fn a_damaged_vec0_table_ends_no_session() {
             server.call("exec", json!({ "sql": sql }));
             server.assert_well();
         }
-    }
-}
-
-// The crate declares it without its arguments.
-#[expect(unsafe_code, reason = "a C library")]
-unsafe extern "C" {
-    fn sqlite3_vec_init(
-        db: *mut ffi::sqlite3,
-        message: *mut *mut std::ffi::c_char,
-        routines: *const ffi::sqlite3_api_routines,
-    ) -> std::ffi::c_int;
-}
-
-fn register(connection: &Connection) {
-    let mut message = std::ptr::null_mut();
-    // SAFETY: the connection is open, and the library is linked in.
-    #[expect(unsafe_code, reason = "a C library")]
-    let code = unsafe { sqlite3_vec_init(connection.handle(), &raw mut message, std::ptr::null()) };
-    assert_eq!(code, 0);
-}
-
-/// Not a test but a measurement: run it with `--run-ignored only --no-capture`.
-#[test]
-#[ignore = "a benchmark: 100,000 vectors of 384 numbers"]
-fn brute_force_against_native_sqlite_vec() {
-    let folder = Folder::new();
-    let path = folder.database("v.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)");
-    let connection = Connection::open(&path).expect("the database");
-    register(&connection);
-    connection
-        .execute_batch(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) \
-             INSERT INTO t SELECT i, randomblob(0) FROM n",
-        )
-        .expect("rows");
-    let mut state = 1_u64;
-    let mut vector = || -> Vec<u8> {
-        let next = |_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            ((state >> 40) as f32 / 16_777_216.0 - 0.5).to_le_bytes()
-        };
-        (0..384).flat_map(next).collect()
-    };
-    connection.execute_batch("BEGIN").expect("a transaction");
-    for id in 1..=100_000 {
-        connection
-            .execute(
-                "UPDATE t SET v = ?2 WHERE id = ?1",
-                rusqlite::params![id, vector()],
-            )
-            .expect("a vector");
-    }
-    connection.execute_batch("COMMIT").expect("rows");
-    let probe = vector();
-    let hex: String = probe.iter().map(|byte| format!("{byte:02x}")).collect();
-    let best = |run: &mut dyn FnMut()| {
-        run();
-        let time = |run: &mut dyn FnMut()| {
-            let started = Instant::now();
-            run();
-            started.elapsed()
-        };
-        (0..5).map(|_| time(run)).min().unwrap_or(Duration::ZERO)
-    };
-    for (measure, function) in [("cos", "vec_distance_cosine"), ("l2", "vec_distance_l2")] {
-        let sql = format!("SELECT id, {function}(v, x'{hex}') AS d FROM t ORDER BY d LIMIT 10");
-        let mut native_ids = Vec::new();
-        let native = best(&mut || {
-            let mut statement = connection.prepare(&sql).expect("the query");
-            let ids = statement
-                .query_map([], |row| row.get::<_, i64>(0))
-                .expect("rows");
-            native_ids = ids.map(|id| id.expect("a row")).collect();
-        });
-        let mut server = Server::ready([path.to_str().expect("a path")]);
-        let by_sql = best(&mut || {
-            assert!(!server.call("query", json!({ "sql": sql })).refused);
-        });
-        let arguments = json!({ "table": "t", "column": "v", "vector": { "blob": hex }, "measure": measure, "output": "json" });
-        let mut ids = Vec::new();
-        let by_command = best(&mut || {
-            let answer = server.call("vector-search", arguments.clone());
-            let rows = answer.object["rows"].as_array().expect("rows").clone();
-            ids = rows
-                .iter()
-                .map(|row| row[0].as_i64().expect("a rowid"))
-                .collect();
-        });
-        assert_eq!(ids, native_ids);
-        println!(
-            "{measure}: native sqlite-vec {native:?}, sandboxed by SQL {by_sql:?} ({:.2}), vector-search {by_command:?} ({:.2})",
-            by_sql.as_secs_f64() / native.as_secs_f64(),
-            by_command.as_secs_f64() / native.as_secs_f64()
-        );
     }
 }
