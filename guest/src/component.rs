@@ -162,12 +162,12 @@ impl command_export::Guest for Component {
             return Err(refuse(format!("There is no command {name}.")));
         };
         let Ok(arguments) = serde_json::from_str(&arguments) else {
-            return Err(refuse("The arguments are no JSON object.".into()));
+            return Err(refuse("The arguments are not a JSON object.".into()));
         };
         if let Err(sentence) = Notes::read(&settings.notes) {
             return Err(refuse(sentence));
         }
-        // The arguments are wrong, or what they ask for is refused: a person gets another exit code.
+        // The arguments are wrong, or what they ask for is refused: the command line exits with another code.
         let usage = Arguments::check(command, &arguments, &settings).is_err();
         let mut context = Context::new(settings, &MAILBOX, &REGISTRY, Audience::Person);
         context.engine.pulse().begin(None);
@@ -175,7 +175,7 @@ impl command_export::Guest for Component {
         context.engine.pulse().end();
         match answer.failure {
             None if !answer.failed => Ok(answer.text),
-            // The answer itself tells what failed.
+            // The answer itself shows what failed.
             None => Err(command_export::Failure {
                 json: true,
                 text: answer.text,
@@ -190,7 +190,7 @@ impl command_export::Guest for Component {
     }
 }
 
-/// A person's shell behind the resource.
+/// The shell behind the resource.
 struct Terminal(RefCell<(Shell, Context)>);
 
 impl shell_export::Guest for Component {

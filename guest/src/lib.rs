@@ -1,9 +1,9 @@
-//! What runs behind the glass: everything that meets untrusted input.
+//! What runs in the sandbox: everything that handles untrusted input.
 //!
 //! Layers; each uses only those below it, which a test holds:
 //!
 //! - `component`: the exports of `wit/`, conversions alone (wasm only).
-//! - [`protocol`]: MCP lines in, MCP lines out. [`shell`]: the shell, for a person and for `run`.
+//! - [`protocol`]: MCP lines in, MCP lines out. [`shell`]: the shell, for a terminal and for `run`.
 //! - [`command`]: every command, and the registry of them.
 //! - [`render`]: results as text or as JSON.
 //! - [`engine`]: SQLite, its guards and its budgets.

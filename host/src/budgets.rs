@@ -51,7 +51,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// What the guest is told of them.
+    /// What the guest gets of them.
     pub fn limits(&self) -> Limits {
         Limits {
             request_bytes: self.request,
@@ -118,9 +118,8 @@ impl Budgets {
 
     /// The sandbox failed for a reason that no budget explains.
     pub fn fault(&self) -> String {
-        "Stopped: the sandbox failed inside this call and was restarted. Whatever had been \
-         committed is safe; a transaction that was under way was rolled back. Try the call in \
-         smaller steps."
+        "Stopped: the sandbox failed during this call and was restarted. Everything that was \
+         committed is safe; an open transaction was rolled back. Try the call in smaller steps."
             .to_owned()
     }
 

@@ -80,8 +80,8 @@ pub fn config(
             servers("context_servers", plain),
         ),
         unknown => bail!(
-            "There is no client {unknown:?} here. Did you mean {}? Known are {}; most others take what \
-             `sqlarium config cursor` prints.",
+            "There is no configuration for a client {unknown:?}. Did you mean {}? The known \
+             clients are {}; most others take what `sqlarium config cursor` prints.",
             nearest(unknown),
             CLIENTS.join(", "),
         ),
@@ -156,7 +156,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
         path.to_owned()
     } else {
         env::current_dir()
-            .context("The current folder cannot be found, so no absolute path can be told.")?
+            .context("The current folder cannot be found, and an absolute path needs it.")?
             .join(path)
     };
     if path.components().any(|part| part == Component::ParentDir) {
@@ -173,7 +173,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
 pub fn unicode(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| {
         format!(
-            "{} is not Unicode, and a client's configuration must be. Rename it.",
+            "{} is not Unicode, but a client's configuration must be. Rename it.",
             path.display()
         )
     })

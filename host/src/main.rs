@@ -1,10 +1,10 @@
-//! A SQLite database behind glass, for AI agents.
+//! A SQLite database in a sandbox, for AI agents.
 //!
 //! This is the host: it keeps the files, the clock and the budgets, and knows
 //! neither the protocol nor SQL. Both live in the component that it runs.
 //!
 //! - [`cli`]: flags and subcommands.
-//! - [`shell`]: a person's shell, at a terminal or on a pipe.
+//! - [`shell`]: the shell, at a terminal or on a pipe.
 //! - [`serve`], [`stdio`]: one client on standard input and output.
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.

@@ -167,7 +167,7 @@ impl Client {
     /// Sends a reply, unless it is one that the guest should never have made.
     fn send(&mut self, reply: &str) {
         if reply.len() as u64 >= self.longest || reply.contains('\n') {
-            log("the sandbox made a reply that is too long or not one line");
+            log("the sandbox produced a reply that is too long or not one line");
         } else {
             self.write(reply);
         }

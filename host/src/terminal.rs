@@ -1,4 +1,4 @@
-//! What a person sees: results on standard output, complaints on standard error.
+//! Output of the command line: results on standard output, errors on standard error.
 //!
 //! Styles reach a terminal only, and none where `NO_COLOR` is set, <https://no-color.org>.
 //! What a database holds must not drive the terminal that it is shown on, so control
@@ -46,7 +46,7 @@ fn ignore_closed(written: io::Result<()>) -> io::Result<()> {
 
 /// Says on standard error what is wrong.
 pub fn complain(sentence: impl Display) {
-    // There is nobody left to tell if this fails.
+    // If this fails, nobody is left to report it to.
     let _ = write!(anstream::stderr(), "{NAME}sqlarium:{NAME:#} ");
     note(sentence);
 }

@@ -211,7 +211,7 @@ fn sorting_and_indexing_more_than_the_memory_goes_through_temporary_files() {
 }
 
 #[test]
-fn after_a_hard_cut_memory_keeps_what_was_committed() {
+fn after_an_abort_memory_keeps_what_was_committed() {
     let mut server = Server::ready(["--timeout", "500ms"]);
     server.batch("CREATE TABLE t (a UNIQUE); INSERT INTO t VALUES (1), (2), (3);");
     let sql = format!("INSERT INTO t VALUES (4); INSERT INTO t {ONE_FUNCTION};");
@@ -228,7 +228,7 @@ fn after_a_hard_cut_memory_keeps_what_was_committed() {
 }
 
 #[test]
-fn after_a_hard_cut_a_file_rolls_back() {
+fn after_an_abort_a_file_rolls_back() {
     for mode in ["delete", "wal"] {
         let folder = Folder::new();
         let sql = format!("PRAGMA journal_mode = {mode}; {TABLE};");

@@ -48,7 +48,7 @@ fn arguments_come_by_their_places_or_by_their_names() {
 }
 
 #[test]
-fn exit_codes_tell_a_refusal_from_wrong_usage() {
+fn exit_codes_distinguish_a_refusal_from_wrong_usage() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     let path = path.to_str().expect("a path");
@@ -250,7 +250,7 @@ fn create_makes_a_database_and_never_touches_one_that_is_there() {
         Folder::native(&folder.path("new.db"), "SELECT a FROM t"),
         ["1"]
     );
-    // A person means the file that they name, wherever it is.
+    // The command line may name a file anywhere.
     let other = Folder::new();
     let away = other.path("away.db");
     let made = here(&["create", away.to_str().expect("a path")]);

@@ -1,6 +1,6 @@
 //! The commands that read and make files: `import export dump backup restore migrate create`.
 //!
-//! - [`confinement`]: what may be named, for an agent and for a person.
+//! - [`confinement`]: what may be named, by an agent and on the command line.
 //! - [`records`]: rows in and out, as CSV and the like.
 //! - [`copies`]: whole databases, as SQL and page by page.
 //! - [`ends`]: budgets and kills in the middle; nothing half-written, and flat memory.

@@ -25,7 +25,7 @@ fn shop(notes: &str) -> (Folder, [String; 4]) {
 }
 
 #[test]
-fn an_agent_and_a_person_see_the_notes_beside_what_they_are_about() {
+fn notes_are_shown_beside_tables_and_columns_to_agents_and_on_the_command_line() {
     let (_folder, flags) = shop(NOTES);
     let mut server = Server::ready(&flags);
     assert!(
@@ -119,7 +119,7 @@ fn a_file_that_cannot_be_read_is_a_sentence_at_the_start() {
 }
 
 #[test]
-fn a_note_on_what_is_not_there_is_told_to_the_owner() {
+fn a_note_on_a_missing_object_is_reported_to_the_owner() {
     let (_folder, flags) = shop("[tables.ordres]\nnote = 'x'");
     let mut server = Server::ready(&flags);
     server.assert_well();
@@ -127,7 +127,7 @@ fn a_note_on_what_is_not_there_is_told_to_the_owner() {
     assert!(
         ended
             .stderr
-            .contains("a note on the table ordres, which is not there; did you mean orders?"),
+            .contains("a note on the table ordres, which does not exist; did you mean orders?"),
         "{}",
         ended.stderr
     );

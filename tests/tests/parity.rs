@@ -1,4 +1,4 @@
-//! One table of commands: what a person gets is what an agent gets.
+//! One table of commands: the command line gets what an agent gets.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const SHOP: &str = "
     INSERT INTO notes VALUES ('a well-read book'), ('read it again');
     CREATE TABLE vectors (v); INSERT INTO vectors VALUES ('[1, 2]'), (x'0000803f00000040'), (NULL);";
 
-/// Commands that are there for people alone.
+/// Commands that only the command line has.
 const FOR_PEOPLE: [&str; 5] = ["mcp", "shell", "demo", "config", "completions"];
 
 /// One command, its arguments on the command line after FILE, and the same as JSON.
@@ -172,10 +172,10 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
 /// Commands that take no database.
 const WITHOUT_DATABASE: [&str; 5] = ["capabilities", "version", "help", "create", "migrate"];
 
-/// Commands for whose files an agent needs a root, and a person does not.
+/// Commands for whose files an agent needs a root, and the command line does not.
 const WITH_FILES: [&str; 5] = ["create", "import", "backup", "restore", "migrate"];
 
-/// The same arguments for a person who gives each by its name.
+/// The same arguments on the command line, each by its name.
 fn named(arguments: &Value) -> Vec<String> {
     let mut words = Vec::new();
     for (name, value) in arguments.as_object().expect("an object") {
@@ -189,7 +189,7 @@ fn named(arguments: &Value) -> Vec<String> {
     words
 }
 
-/// What an agent is told to call, as a person is told to run it.
+/// The call that an agent is advised of, as the command line is advised of it.
 fn for_a_person(told: &str) -> String {
     let mut told = told.to_owned();
     for command in ["exec", "batch"] {
@@ -214,7 +214,7 @@ fn comparable(mut object: Value) -> Value {
 }
 
 #[test]
-fn a_command_gives_a_person_what_it_gives_an_agent() {
+fn a_command_gives_the_command_line_what_it_gives_an_agent() {
     for (command, words, arguments) in calls() {
         let folder = Folder::new();
         let (a, b) = (folder.path("a"), folder.path("b"));

@@ -161,7 +161,7 @@ fn the_table_of_tools_is_that_of_the_program() {
     );
 }
 
-/// The flags as `sqlarium mcp --help` tells them: name, value, what it is, default.
+/// The flags as `sqlarium mcp --help` lists them: name, value, what it is, default.
 fn flags() -> Vec<[String; 3]> {
     let help = finish(sqlarium().args(["mcp", "--help"]).env("COLUMNS", "1000")).stdout;
     let mut flags = Vec::new();
@@ -258,11 +258,11 @@ fn every_claim_of_the_security_page_names_tests_that_exist() {
     assert!(!is_test("survival::nothing"));
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
-    let wall = page
+    let boundary = page
         .split("## ")
-        .find(|part| part.starts_with("What the wall"));
+        .find(|part| part.starts_with("The sandbox boundary"));
     let mut claims = 0;
-    for claim in wall
+    for claim in boundary
         .expect("its part")
         .split("\n\n")
         .filter(|claim| claim.starts_with("**"))

@@ -1,4 +1,4 @@
-//! What reads and what does not: `query`, `--readonly`, and files that are only looked at.
+//! What reads and what does not: `query`, `--readonly`, and files that are only read.
 
 use std::fs;
 use std::path::Path;
@@ -338,7 +338,7 @@ fn is_root(folder: &Folder) -> bool {
 }
 
 #[test]
-fn a_wal_file_that_another_process_has_open_is_read_or_said_to_be_busy() {
+fn a_wal_file_that_another_process_has_open_is_read_or_reported_busy() {
     let folder = Folder::new();
     let path = folder.database("shop.db", &format!("PRAGMA journal_mode = wal; {SHOP}"));
     // Held by this process, with a row that is in the -wal alone.

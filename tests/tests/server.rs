@@ -153,7 +153,7 @@ fn standard_output_carries_messages_alone_and_standard_error_is_quiet() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_refused_at_the_start() {
+fn a_missing_database_is_refused_at_the_start() {
     let folder = Folder::new();
     for flags in [&[][..], &["--readonly"]] {
         let missing = folder.path("missing.db");

@@ -179,7 +179,7 @@ fn a_pipe_that_is_closed_early_is_no_error() {
 }
 
 #[test]
-fn a_statement_that_runs_into_a_budget_is_told_so_and_the_shell_goes_on() {
+fn a_statement_that_exceeds_a_budget_is_refused_and_the_shell_continues() {
     let script = format!(
         ".mode line\nCREATE TABLE t(a);\n{ENDLESS};\nSELECT 'still here' AS so;\nINSERT INTO t VALUES (1);\nSELECT count(*) AS n FROM t;\n"
     );
@@ -193,7 +193,7 @@ fn a_statement_that_runs_into_a_budget_is_told_so_and_the_shell_goes_on() {
 }
 
 #[test]
-fn a_statement_that_is_cut_off_takes_its_transaction_along_and_leaves_the_settings() {
+fn an_aborted_statement_rolls_back_its_transaction_and_keeps_the_settings() {
     let script = format!(
         ".mode line\nCREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (1);\n{ONE_FUNCTION};\nSELECT count(*) AS n FROM t;\n"
     );
@@ -261,7 +261,7 @@ fn dot_commands_reach_the_files_below_the_folder_and_no_others() {
         "there.txt exists",
         "../out.txt",
         "/etc/passwd",
-        "no other program",
+        "cannot start programs",
         "shop.db",
     ] {
         assert!(errors.contains(refused), "{refused} in {errors}");
@@ -291,7 +291,7 @@ fn a_database_is_dumped_imported_into_backed_up_and_restored() {
     let (text, errors, code) = piped(&mut command, script);
     let lines: Vec<&str> = text
         .lines()
-        .filter(|line| !line.contains("is made") && !line.contains("written"))
+        .filter(|line| !line.contains("Wrote") && !line.contains("written"))
         .collect();
     assert_eq!(lines[..2], ["1|bulb", "1|a \"b\""], "{text}{errors}");
     let dump = &lines[2..];
@@ -327,7 +327,7 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     assert_eq!(
         answer.text,
         "1\n2\nParse error near line 3: near \"SELEC\": syntax error\n  SELEC;\n  ^--- error here\n\
-         CREATE TABLE parts (item REFERENCES items(id), part TEXT);\n1 error; the other lines were run.\n"
+         CREATE TABLE parts (item REFERENCES items(id), part TEXT);\n1 error; the other lines ran.\n"
     );
     let answer = server.call("run", json!({ "input": "SELECT 1;", "output": "json" }));
     assert_eq!(answer.object["text"], "1\n");
@@ -338,9 +338,9 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
     assert_eq!(bailed.object["ok"], false);
     assert_eq!(
         bailed.object["notes"][0],
-        "1 error; by .bail on, what follows was not run."
+        "1 error; the lines after it were not run, because of .bail on."
     );
-    // The same for a person: results as sqlite3 prints them, errors apart, and the exit code.
+    // The same on the command line: results as sqlite3 prints them, errors apart, and the exit code.
     let mut person = sqlarium();
     let person = finish(person.arg("run").arg(&path).arg(input));
     assert_eq!(
@@ -356,7 +356,7 @@ fn an_agent_runs_shell_lines_and_gets_one_text() {
 }
 
 #[test]
-fn a_person_sends_the_lines_of_run_through_a_pipe() {
+fn the_command_run_reads_its_lines_from_a_pipe() {
     let mut command = sqlarium();
     command.args(["run", ":memory:", "-"]);
     let (text, errors, code) = piped(
@@ -390,7 +390,7 @@ fn what_dot_commands_set_ends_with_a_call_of_run_and_so_does_a_transaction() {
 }
 
 #[test]
-fn run_is_bounded_by_the_text_budget_for_an_agent_and_streams_for_a_person() {
+fn run_is_bounded_by_the_text_budget_for_an_agent_and_streams_on_the_command_line() {
     let mut server = Server::ready([""; 0]);
     let input = "SELECT value FROM generate_series(1, 100000);\n.print behind";
     let answer = server.call("run", json!({ "input": input }));

@@ -1,8 +1,8 @@
 //! Whatever is thrown at it: the process stays up, the files stay whole, and the next call works.
 //!
 //! - `live`: two applications keep the database open and write, and so do two servers.
-//! - `cuts`: a transaction is cut off at every point that fuel can reach.
-//! - `exits`: the server is told to end in the middle of a call.
+//! - `cuts`: a transaction is aborted at every point that fuel can reach.
+//! - `exits`: the server is shut down in the middle of a call.
 //! - `kills`: the server is killed in a stream of writes.
 //! - `files`: databases that are broken, odd, or made to do harm.
 //! - `statements`: SQL that is made to do harm.

@@ -112,7 +112,7 @@ fn rewrite(transcript: &Transcript) -> Result<()> {
     Ok(())
 }
 
-/// A call that runs for long tells so to a client that gave a token, until it is taken back.
+/// A long call reports progress to a client that gave a token, until it is cancelled.
 fn progress_rises_until_the_call_ends() -> Result<()> {
     let endless =
         "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t";

@@ -35,7 +35,7 @@ fn undo(server: &mut Server) -> String {
 }
 
 #[test]
-fn a_dry_run_tells_what_would_change_and_leaves_the_file_as_it_is() {
+fn a_dry_run_reports_what_would_change_and_leaves_the_file_unchanged() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     let before = std::fs::read(&path).expect("the file");
@@ -46,7 +46,7 @@ fn a_dry_run_tells_what_would_change_and_leaves_the_file_as_it_is() {
     );
     assert_eq!(
         answer.text,
-        "Dry run: nothing was kept.\nIt would change:\n  items: 2 rows deleted\n  log: 2 rows inserted\n"
+        "Dry run: everything was rolled back.\nThe SQL would change:\n  items: 2 rows deleted\n  log: 2 rows inserted\n"
     );
     let sql = "DROP TABLE log; CREATE TABLE fresh(a); INSERT INTO items VALUES(3, 'ink')";
     let answer = server.call(
@@ -67,7 +67,7 @@ fn a_dry_run_tells_what_would_change_and_leaves_the_file_as_it_is() {
 }
 
 #[test]
-fn the_last_write_is_taken_back_on_disk_with_what_its_triggers_did() {
+fn the_last_write_is_undone_on_disk_with_the_changes_of_its_triggers() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
@@ -88,7 +88,7 @@ fn the_last_write_is_taken_back_on_disk_with_what_its_triggers_did() {
 }
 
 #[test]
-fn the_record_survives_an_instance_that_is_cut_off() {
+fn the_record_survives_an_aborted_instance() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     for database in [path.to_str().expect("a path"), ":memory:"] {
@@ -138,7 +138,7 @@ fn lines_of_the_shell_and_statistics_are_writes_like_others() {
 }
 
 #[test]
-fn what_is_beyond_undo_is_said_before_it_is_done() {
+fn an_irreversible_write_is_refused_at_first() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     std::fs::write(folder.path("more.csv"), "id,name\n3,ink\n").expect("a file");
@@ -161,7 +161,7 @@ fn what_is_beyond_undo_is_said_before_it_is_done() {
 }
 
 #[test]
-fn changes_of_another_process_are_in_the_way_and_stay() {
+fn changes_by_another_process_conflict_and_stay() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
@@ -173,7 +173,7 @@ fn changes_of_another_process_are_in_the_way_and_stay() {
     let (status, sentences) = server.refusal("undo", json!({}));
     assert_eq!(status, "invalid_state");
     assert!(
-        sentences.contains("a row of items that it changed holds other values by now"),
+        sentences.contains("a row of items that it changed has other values now"),
         "{sentences}"
     );
     assert!(!sentences.contains("theirs"), "{sentences}");
@@ -192,7 +192,10 @@ fn history_and_undo_are_served_with_the_flag_alone() {
         assert!(tools(&["--undo"]).contains(name));
     }
     for (flags, part) in [
-        (vec!["mcp", "--undo", "--readonly"], "give one of the two"),
+        (
+            vec!["mcp", "--undo", "--readonly"],
+            "give only one of the two",
+        ),
         (
             vec!["mcp", "--tools", "query,undo"],
             "--tools: undo needs --undo.",
@@ -205,7 +208,7 @@ fn history_and_undo_are_served_with_the_flag_alone() {
 }
 
 #[test]
-fn a_person_is_told_where_the_history_is() {
+fn the_command_line_explains_where_the_history_is() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     for command in ["undo", "history"] {
@@ -230,7 +233,7 @@ fn the_record_counts_against_the_disk_budget_and_drops_its_oldest() {
             json!({ "sql": "INSERT INTO t VALUES(randomblob(300000))" }),
         );
         assert!(!answer.refused, "{}", answer.text);
-        said |= answer.text.contains("oldest were dropped");
+        said |= answer.text.contains("oldest writes were dropped");
     }
     assert!(said);
     assert_eq!(history(&mut server).len(), 3);

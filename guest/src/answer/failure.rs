@@ -110,8 +110,7 @@ pub fn stopped(verdict: &Verdict) -> Option<Failure> {
     match verdict {
         Verdict::Proceed => None,
         Verdict::Cancelled => {
-            let mut failure =
-                Failure::new(Status::Interrupted, "The call was cancelled by the client.");
+            let mut failure = Failure::new(Status::Interrupted, "The client cancelled the call.");
             failure.cancelled = true;
             Some(failure)
         }

@@ -43,7 +43,7 @@ pub struct Output {
     pub notes: Vec<String>,
     /// Whether the answer was printed already, as it came.
     pub printed: bool,
-    /// Whether part of what was asked for failed, which the text tells.
+    /// Whether part of the request failed, which the text explains.
     pub failed: bool,
     /// Members of the JSON form that belong to this command alone.
     pub extra: serde_json::Map<String, serde_json::Value>,

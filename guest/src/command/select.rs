@@ -52,8 +52,8 @@ pub static SELECT: [Command; 3] = [
         title: "Run SELECT",
         group: Group::Select,
         summary: "Run one SELECT or WITH",
-        description: "Run one SQL SELECT or WITH statement that reads, and get columns, rows and \
-                      row_count. Without a LIMIT 50 rows come; a LIMIT over 200 is rejected.",
+        description: "Run one SQL SELECT or WITH statement and get columns, rows and row_count. \
+                      Returns 50 rows if the SQL has no LIMIT; a LIMIT over 200 is rejected.",
         arguments: &[
             Argument {
                 name: "sql",
@@ -64,7 +64,7 @@ pub static SELECT: [Command; 3] = [
             },
             Argument {
                 name: "limit",
-                summary: "Rows at most, if the SQL has no LIMIT.",
+                summary: "Maximum rows, if the SQL has no LIMIT.",
                 shape: Shape::Integer {
                     min: 1,
                     max: MOST_ROWS as i64,
@@ -103,10 +103,10 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     if let Some(limit) = written.filter(|limit| *limit > u64::from(MOST_ROWS)) {
         return Err(Failure::new(
             Status::TooBig,
-            format!("LIMIT {limit} is rejected: {MOST_ROWS} rows is the most."),
+            format!("LIMIT {limit} is rejected: the maximum is {MOST_ROWS} rows."),
         )
         .hint(format!(
-            "Use LIMIT {MOST_ROWS} or less, and OFFSET for what follows."
+            "Use LIMIT {MOST_ROWS} or less, and OFFSET for the rows that follow."
         )));
     }
     let asked = arguments
@@ -126,7 +126,7 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
         .map_err(|mut failure| {
             if failure.status == Status::Readonly {
                 // What the engine advises is not served here.
-                failure.hint = Some("Only reading is possible here.".into());
+                failure.hint = Some("This server only allows reading.".into());
             }
             failure
         })

@@ -16,7 +16,7 @@ pub fn check(registry: &'static Registry, settings: &Settings) -> Result<(), Str
     Toolset::served(registry, settings)?;
     if settings.readonly && settings.record.is_some() {
         return Err(
-            "--undo records writes, and --readonly refuses them all: give one of the two.".into(),
+            "--undo records writes, but --readonly refuses them: give only one of the two.".into(),
         );
     }
     Notes::read(&settings.notes)?;
@@ -36,7 +36,7 @@ pub fn check(registry: &'static Registry, settings: &Settings) -> Result<(), Str
     ] {
         if value < least {
             return Err(format!(
-                "{flag} {value} is too little to work with: give {least} or more."
+                "{flag} {value} is too small: give {least} or more."
             ));
         }
     }

@@ -284,7 +284,7 @@ fn tables_folds_shadow_tables_and_counts_virtual_ones() {
          spent      view           2  NULL\n\
          vectors    table          1     1\n\
          (6 rows)\n\
-         8 shadow tables of virtual tables left out.\n"
+         8 shadow tables of virtual tables not listed.\n"
     );
 }
 
@@ -571,7 +571,7 @@ fn describe_table_shows_types_and_three_sample_rows() {
 }
 
 #[test]
-fn create_never_touches_what_is_there() {
+fn create_never_changes_an_existing_file() {
     let mut rooted = context(Settings {
         root: true,
         ..Settings::default()
@@ -663,17 +663,17 @@ fn settings_that_cannot_be_served_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn lines_that_failed_are_not_ok_and_bail_is_said_to_leave_the_others() {
+fn failed_lines_are_not_ok_and_bail_is_reported() {
     let mut context = context(Settings::default());
     let mut run = |input| json_of(&mut context, "run", json!({ "input": input }));
     let answer = run("SELEC;\nSELECT 1;");
     assert_eq!(answer["ok"], false);
-    assert_eq!(answer["notes"][0], "1 error; the other lines were run.");
+    assert_eq!(answer["notes"][0], "1 error; the other lines ran.");
     let answer = run(".bail on\nSELEC;\nSELECT 1;");
     assert_eq!(answer["ok"], false);
     assert_eq!(
         answer["notes"][0],
-        "1 error; by .bail on, what follows was not run."
+        "1 error; the lines after it were not run, because of .bail on."
     );
     assert_eq!(run("SELECT 1;")["ok"], true);
 }

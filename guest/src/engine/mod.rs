@@ -75,7 +75,7 @@ impl Engine {
             return Err(Failure::new(
                 Status::Unsupported,
                 format!(
-                    "This session has one database, {}, and cannot open {name}.",
+                    "This session has only the database {} and cannot open {name}.",
                     self.settings.title
                 ),
             )
@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// Another database, to be read from: a file below the root, or what a person's command names.
+    /// Another database, to be read from: a file below the root, or one that the command line names.
     /// It is opened when it is first used.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The pulse of a running call: asks the host whether to go on, tells the
-//! client that work goes on, and remembers why it was told to stop.
+//! client that work continues, and remembers why it was asked to stop.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub type Notify = Box<dyn FnMut(Duration) + Send>;
 /// SQLite's progress handler ticks once per this many of its instructions.
 pub const INSTRUCTIONS_PER_TICK: i32 = 1_000;
 
-/// How often the client is told that a call goes on.
+/// How often a call reports its progress to the client.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
 /// How long one wait for a lock takes at most, so that a cancellation is heard soon.
@@ -45,7 +45,7 @@ pub struct Work {
 }
 
 impl Pulse {
-    /// A pulse that beats for nobody yet.
+    /// A pulse of no call yet.
     pub fn new(host: &'static dyn Host) -> Self {
         Self {
             host,
@@ -152,7 +152,7 @@ impl Pulse {
         go_on
     }
 
-    /// Why the work was told to stop; [`Verdict::Proceed`] if it was not.
+    /// Why the work was asked to stop; [`Verdict::Proceed`] if it was not.
     pub fn verdict(&self) -> Verdict {
         self.state().verdict.clone()
     }

@@ -15,7 +15,7 @@ pub enum Verdict {
     Stop(String),
 }
 
-/// Where a person reads what is printed.
+/// Where printed text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -36,7 +36,7 @@ pub trait Host: Sync {
     fn keep(&self, state: &str);
     /// The `index`-th line that waits for its turn, oldest first.
     fn waiting(&self, index: u32) -> Option<Vec<u8>>;
-    /// Prints bytes for a person as they are; whether anyone reads them.
+    /// Prints bytes unchanged; whether anyone reads them.
     fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
         false
     }

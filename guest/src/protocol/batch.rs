@@ -56,7 +56,7 @@ impl Session {
             let so_far = &replies.all;
             let frame = move |writer: &Writer, reply: Reply| {
                 let unrun = rest.iter().filter_map(|item| match member(item) {
-                    Ok(Message::Request(request)) => Some(not_run(request, "was cut off")),
+                    Ok(Message::Request(request)) => Some(not_run(request, "was aborted")),
                     _ => None,
                 });
                 let all: Vec<Reply> = so_far.iter().cloned().chain([reply]).chain(unrun).collect();

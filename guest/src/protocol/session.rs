@@ -93,8 +93,8 @@ impl Session {
             Line::Single(Ok(Message::Notification(_) | Message::Response)) => None,
             Line::Single(Err(malformed)) => Some(self.writer.reply(&self.refuse(malformed))),
             Line::Batch(_) if !self.revision().has_batches() => {
-                let why = "Invalid request: batches exist in revision 2025-03-26 only, once it is negotiated. \
-                           Send one message per line.";
+                let why = "Invalid request: only revision 2025-03-26 has batches, once it is \
+                           negotiated. Send one message per line.";
                 Some(self.writer.reply(&Reply::anonymous(
                     self.no_id(),
                     Error::new(INVALID_REQUEST, why),
@@ -189,7 +189,8 @@ impl Session {
             method if self.strict && self.kept.negotiated.is_none() => Err(Error::new(
                 NOT_INITIALIZED,
                 format!(
-                    "Server not initialized: {method} has to wait for initialize, since this server is --strict."
+                    "Server not initialized: send initialize before {method}, because this server \
+                     runs with --strict."
                 ),
             )),
             "tools/list" => tools::list(&*self.tools, self.revision(), &request.params),
@@ -208,12 +209,14 @@ impl Session {
         };
         if self.strict {
             if self.kept.negotiated.is_some() {
-                let why = "Invalid request: the session is initialized already, and this server is --strict.";
+                let why = "Invalid request: the session is initialized already, and this server \
+                           runs with --strict.";
                 return Err(Error::new(INVALID_REQUEST, why));
             }
             if !params.get("capabilities").is_some_and(Value::is_object) {
                 return invalid(
-                    "initialize needs params.capabilities, an object, since this server is --strict.",
+                    "initialize needs params.capabilities, an object, because this server runs \
+                     with --strict.",
                 );
             }
             if !params
@@ -221,7 +224,8 @@ impl Session {
                 .is_some_and(|info| info["name"].is_string() && info["version"].is_string())
             {
                 return invalid(
-                    "initialize needs params.clientInfo with a name and a version, since this server is --strict.",
+                    "initialize needs params.clientInfo with a name and a version, because this \
+                     server runs with --strict.",
                 );
             }
         }

@@ -76,7 +76,7 @@ fn a_call_leaves_its_last_words() {
     assert_eq!(
         json(&bequests[0].join("why")),
         json!({"jsonrpc": "2.0", "id": 7, "result": {
-            "content": [{"type": "text", "text": "interrupted: why Temporary tables and settings made with PRAGMA are gone."}], "isError": true,
+            "content": [{"type": "text", "text": "interrupted: why Temporary tables and PRAGMA settings are lost."}], "isError": true,
         }})
     );
 }
@@ -89,7 +89,7 @@ fn last_words_are_an_object_too_if_the_call_asks_for_one() {
     assert_eq!(
         words["result"]["structuredContent"],
         json!({"ok": false, "command": "echo", "status": "interrupted", "message": "why",
-            "hint": "Temporary tables and settings made with PRAGMA are gone."})
+            "hint": "Temporary tables and PRAGMA settings are lost."})
     );
     let text = words["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("interrupted: why "), "{text}");

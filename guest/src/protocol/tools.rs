@@ -140,7 +140,7 @@ pub fn list(
 }
 
 /// What else goes when the host cuts a call off.
-const LOST: &str = "Temporary tables and settings made with PRAGMA are gone.";
+const LOST: &str = "Temporary tables and PRAGMA settings are lost.";
 
 /// A call that can be made.
 #[derive(Debug)]
@@ -193,9 +193,7 @@ impl Call {
     /// What to add to the news that the call was cut off: it may have been so after its commit.
     fn caution(&self) -> &'static str {
         match self.effect {
-            Effect::Writes { .. } => {
-                " It may have been committed already: look before you repeat it."
-            }
+            Effect::Writes { .. } => " It may have been committed: check before you repeat it.",
             Effect::Reads => "",
         }
     }

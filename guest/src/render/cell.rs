@@ -1,4 +1,4 @@
-//! One value in the text form: on one line, told from every other, cut to a budget.
+//! One value in the text form: on one line, distinct from every other, cut to a budget.
 
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ pub fn cell(value: &Value, budget: usize) -> Cell {
     Cell { text, number, cut }
 }
 
-/// A real that can be told from an integer and read back exactly.
+/// A real that differs from an integer and can be read back exactly.
 pub fn real(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 {

@@ -1,6 +1,6 @@
 //! Results as a reader gets them, within the budgets of text, cells and rows.
 //!
-//! - [`text`]: the table for a model or a person. [`json`]: the object that `output: "json"` asks for.
+//! - [`text`]: the aligned table. [`json`]: the object that `output: "json"` asks for.
 //! - [`mode`]: the output modes of the sqlite3 program, for the shell and for exports.
 //! - [`layout`]: columns side by side. [`cell`]: one value.
 

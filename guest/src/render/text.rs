@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = 40;
 /// Characters of a cell of a sample.
 const SAMPLE_CHARS: u32 = 200;
 
-/// Characters kept for what stands below the rows.
+/// Characters reserved for the notes below the rows.
 const FOOT: usize = 600;
 
 /// A refusal: its status, what was refused, and what to do instead.
@@ -163,7 +163,7 @@ impl Page {
                 "… {left} more rows not shown ({budget}, {flag}): {advice}\n"
             ));
         }
-        self.add(&count(rows));
+        self.add(&count(rows, limits));
     }
 
     /// Adds rows in the form that suits them. Answers how many there was room for.
@@ -320,7 +320,7 @@ impl Page {
             name.clone()
         };
         self.add(&format!(
-            "Text longer than {budget} characters is cut in {name}{others}: read on with \
+            "Text longer than {budget} characters is cut in {name}{others}: read the rest with \
              substr({written}, {}), or ask for output json.\n",
             budget + 1
         ));
@@ -365,19 +365,21 @@ fn line(cells: &[&str], widths: &[usize], right: &[bool]) -> String {
 }
 
 /// How many rows there are, and whether that is all.
-fn count(rows: &Rows) -> String {
+fn count(rows: &Rows, limits: &Limits) -> String {
     let here = rows.rows.len() as u64;
     let unit = if here == 1 { "row" } else { "rows" };
-    match rows.total {
-        Some(total) if total > here => {
-            format!(
-                "({here} of {total} rows; more rows exist (limit {}))\n",
-                rows.limit
-            )
+    let (shown, more) = match rows.total {
+        Some(total) if total > here => (format!("{here} of {total} rows"), true),
+        _ => (format!("{here} {unit}"), rows.more),
+    };
+    let rest = match rows.limit {
+        _ if !more => String::new(),
+        limit if limit < limits.max_rows => {
+            format!("; more rows exist, raise the limit of {limit}")
         }
-        _ if rows.more => format!("({here} {unit}; more rows exist (limit {}))\n", rows.limit),
-        _ => format!("({here} {unit})\n"),
-    }
+        _ => "; more rows exist than --max-rows allows".to_owned(),
+    };
+    format!("({shown}{rest})\n")
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Limits {
     pub disk_bytes: u64,
     /// How long a locked database is waited for, in milliseconds.
     pub busy_ms: u32,
-    /// The work of one call, in the host's units; only to be told.
+    /// The work of one call, in the host's units; only for messages.
     pub fuel: u64,
 }
 

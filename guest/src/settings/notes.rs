@@ -78,8 +78,8 @@ impl Notes {
             };
             if tables.insert(table.to_ascii_lowercase(), note).is_some() {
                 return Err(format!(
-                    "--notes: there are two sets of notes on {table}: names of tables differ by \
-                     more than the case of their letters."
+                    "--notes: there are two sets of notes on {table}: upper and lower case do not \
+                     distinguish table names."
                 ));
             }
         }

@@ -18,7 +18,7 @@ pub trait Console: Write {
 /// What is gathered before it goes to the host, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// A person's standard output and standard error, without bounds.
+/// The standard output and standard error of the process, without bounds.
 pub struct Streams {
     host: &'static dyn Host,
     buffer: Vec<u8>,

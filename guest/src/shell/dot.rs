@@ -57,7 +57,7 @@ pub static DOTS: &[Dot] = &[
         3,
         "?--overwrite? ?main? FILE",
         "Backup the database to FILE\n\
-         A file that is there is replaced only if --overwrite says so.",
+         --overwrite  Replace an existing file",
         commands::backup,
     ),
     dot(
@@ -86,9 +86,9 @@ pub static DOTS: &[Dot] = &[
         1,
         "?OPTIONS? ?OBJECTS?",
         "Render database content as SQL\n\
-         OBJECTS            LIKE patterns for the names of what to render\n\
+         OBJECTS            LIKE patterns for the names of objects to render\n\
          --data-only        Output only INSERT statements\n\
-         --newlines         Allow unescaped newline characters in output, as is always done\n\
+         --newlines         Allow unescaped newline characters in output (always on)\n\
          --nosys            Omit system tables (ex: \"sqlite_stat1\")\n\
          --preserve-rowids  Include ROWID values in the output",
         commands::dump_sql,
@@ -104,9 +104,9 @@ pub static DOTS: &[Dot] = &[
         "eqp",
         2,
         "on|off|trigger|full",
-        "Show the plan of a statement before it runs\n\
-         trigger  Those of its triggers too\n\
-         full     And the byte code",
+        "Show the query plan of each statement before it runs\n\
+         trigger  Show the plans of its triggers too\n\
+         full     Show the bytecode too",
         set::eqp,
     ),
     dot(
@@ -129,7 +129,7 @@ pub static DOTS: &[Dot] = &[
         "?OPTIONS?",
         "Suggest indexes for the next statements instead of running them\n\
          --verbose   Show the indexes that were tried too\n\
-         --sample N  Taken, and passed over: ANALYZE says what is in the tables",
+         --sample N  Accepted and ignored: run ANALYZE to gather statistics",
         expert::turn_on,
     ),
     dot(
@@ -137,16 +137,16 @@ pub static DOTS: &[Dot] = &[
         4,
         "?OPTIONS? TABLE FILE",
         "Write the rows of TABLE into FILE\n\
-         --csv --json --tabs --markdown --insert --quote --line --html  Format; default: by the file's ending\n\
-         --no-header  Leave column names out\n\
-         --overwrite  Replace a file that is there",
+         --csv --json --tabs --markdown --insert --quote --line --html  Format; default: by file extension\n\
+         --no-header  Omit column names\n\
+         --overwrite  Replace an existing file",
         commands::export,
     ),
     dot(
         "fuel",
         1,
         "",
-        "Show the work of the last statement, and the budget",
+        "Show the fuel used by the last statement, and the budget",
         set::fuel,
     ),
     dot(
@@ -162,17 +162,17 @@ pub static DOTS: &[Dot] = &[
         2,
         "?OPTIONS? FILE TABLE",
         "Import data from FILE into TABLE\n\
-         --csv --tsv --ascii  Format; default: by the separators in force\n\
+         --csv --tsv --ascii  Format; default: by the current separators\n\
          --skip N             Skip the first N records\n\
          --no-header          The first record is data\n\
-         -v                   Say what was done",
+         -v                   Print a summary",
         commands::import,
     ),
     dot(
         "indexes",
         1,
         "?LIKE-PATTERN?",
-        "Show names of indexes, of tables that match",
+        "Show names of indexes of matching tables",
         listings::indexes,
     ),
     dot(
@@ -180,8 +180,8 @@ pub static DOTS: &[Dot] = &[
         3,
         "fkey-indexes ?OPTIONS?",
         "Report foreign keys whose columns have no index\n\
-         -verbose        Name those that have one too\n\
-         -groupbyparent  Put together what refers to the same table",
+         -verbose        List those that have one too\n\
+         -groupbyparent  Group the report by parent table",
         lint::run,
     ),
     dot(
@@ -212,7 +212,7 @@ pub static DOTS: &[Dot] = &[
         2,
         "?--overwrite? FILE",
         "Output for the next SQL command only to FILE\n\
-         A file that is there is replaced only if --overwrite says so.",
+         --overwrite  Replace an existing file",
         files::once,
     ),
     dot(
@@ -220,7 +220,7 @@ pub static DOTS: &[Dot] = &[
         1,
         "?--overwrite? ?FILE?",
         "Send output to FILE or stdout if FILE is omitted\n\
-         A file that is there is replaced only if --overwrite says so.",
+         --overwrite  Replace an existing file",
         files::output,
     ),
     dot(
@@ -229,7 +229,7 @@ pub static DOTS: &[Dot] = &[
         "CMD ...",
         "Manage SQL parameter bindings\n\
          clear           Erase all bindings\n\
-         init            Does nothing: bindings need no table here\n\
+         init            Does nothing: bindings need no table\n\
          list            List the current parameter bindings\n\
          set NAME VALUE  Given parameter NAME a value of VALUE\n\
          unset NAME      Remove NAME",
@@ -250,7 +250,7 @@ pub static DOTS: &[Dot] = &[
         3,
         "?--indent? ?--nosys? ?LIKE-PATTERN?",
         "Show the CREATE statements matching PATTERN\n\
-         --indent             One column on each line\n\
+         --indent             One column per line\n\
          --nosys              Omit objects whose names start with \"sqlite_\"",
         listings::schema,
     ),
@@ -272,7 +272,7 @@ pub static DOTS: &[Dot] = &[
         "stats",
         2,
         "?on|off?",
-        "Show SQLite's counters after each statement, or now what it uses",
+        "Show SQLite's counters after each statement, or its memory use now",
         set::stats,
     ),
     dot(
@@ -300,36 +300,33 @@ pub static DOTS: &[Dot] = &[
 
 /// What the sqlite3 program has and a sandbox has not: why, and what to use.
 const REFUSED: &[(&str, &str)] = &[
-    (
-        "archive",
-        "archives are files, and no SQL here can reach any",
-    ),
+    ("archive", "the sandbox cannot open archive files"),
     (
         "auth",
-        "the authorizer guards the sandbox and is not to be watched from within",
+        "the authorizer is part of the sandbox and cannot be traced",
     ),
-    ("binary", "results are always printed as they are"),
+    ("binary", "results are always printed unchanged"),
     (
         "cd",
-        "there is no current folder in the sandbox; name files by their path",
+        "the sandbox has no current folder; name files by their path",
     ),
-    ("check", "it is for tests of the sqlite3 program"),
-    ("clone", "it would make another database; use .backup"),
-    ("connection", "there is one connection to one database"),
+    ("check", "it is only for tests of the sqlite3 program"),
+    ("clone", "it would create another database; use .backup"),
+    ("connection", "a shell has one connection to one database"),
     (
         "dbconfig",
-        "the owner of the database fixes the configuration",
+        "only the owner of the database can change the configuration",
     ),
-    ("dbinfo", "use .databases, or the PRAGMAs"),
+    ("dbinfo", "use .databases or PRAGMA statements"),
     (
         "excel",
-        "no other program can be started; use .mode csv and .once FILE",
+        "the sandbox cannot start programs; use .mode csv and .once FILE",
     ),
-    ("filectrl", "files are the host's side of the wall"),
-    ("fullschema", "use .schema, and SELECT * FROM sqlite_stat1"),
+    ("filectrl", "the host manages files outside the sandbox"),
+    ("fullschema", "use .schema and SELECT * FROM sqlite_stat1"),
     (
         "imposter",
-        "the schema is only changed by CREATE, ALTER and DROP",
+        "change the schema with CREATE, ALTER and DROP only",
     ),
     (
         "limit",
@@ -337,7 +334,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "load",
-        "no extension can be loaded; .help and the functions command list what is built in",
+        "extensions cannot be loaded; the functions command lists what is built in",
     ),
     ("log", "there is no log"),
     (
@@ -349,10 +346,10 @@ const REFUSED: &[(&str, &str)] = &[
         "a shell works on the database it was started with; start another with sqlarium shell FILE",
     ),
     ("progress", "Ctrl-C, --timeout and --fuel end a statement"),
-    ("prompt", "the prompts are fixed"),
+    ("prompt", "the prompts cannot be changed"),
     (
         "recover",
-        "it is not built in; PRAGMA integrity_check says what is damaged",
+        "it is not built in; PRAGMA integrity_check reports the damage",
     ),
     ("save", "use .backup FILE"),
     (
@@ -360,20 +357,17 @@ const REFUSED: &[(&str, &str)] = &[
         "SQLite is built without it; use .stats on or .eqp on",
     ),
     ("selftest", "use PRAGMA integrity_check"),
-    ("session", "change sets are not offered here"),
+    ("session", "change sets are not supported"),
     ("sha3sum", "it is not built in"),
-    ("shell", "no other program can be started from the sandbox"),
-    ("system", "no other program can be started from the sandbox"),
-    ("testcase", "it is for tests of the sqlite3 program"),
-    ("testctrl", "it is for tests of the sqlite3 program"),
-    (
-        "timeout",
-        "--busy-timeout fixes how long a lock is waited for",
-    ),
+    ("shell", "the sandbox cannot start programs"),
+    ("system", "the sandbox cannot start programs"),
+    ("testcase", "it is only for tests of the sqlite3 program"),
+    ("testctrl", "it is only for tests of the sqlite3 program"),
+    ("timeout", "--busy-timeout sets how long to wait for a lock"),
     ("trace", "use .echo on"),
-    ("vfsinfo", "files are the host's side of the wall"),
-    ("vfslist", "files are the host's side of the wall"),
-    ("vfsname", "files are the host's side of the wall"),
+    ("vfsinfo", "the host manages files outside the sandbox"),
+    ("vfslist", "the host manages files outside the sandbox"),
+    ("vfsname", "the host manages files outside the sandbox"),
 ];
 
 /// The dot command that a word stands for.

@@ -22,11 +22,11 @@ const CANDIDATES: usize = 400;
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expert {
-    /// Whether to tell what was tried as well.
+    /// Whether to show what was tried as well.
     verbose: bool,
 }
 
-/// Runs the dot command: the next statements are looked at instead of run.
+/// Runs the dot command: the next statements are examined instead of run.
 pub fn turn_on(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
     let said = |text: String| Err(Refusal::Said(text));
     let mut expert = Expert::default();
@@ -64,7 +64,7 @@ pub fn advise(
     let schema = shell.database(scene.context)?.inspect(Schema::read)?;
     let model = schema.model().map_err(|why| {
         error(format!(
-            "the schema cannot be made again to try indexes: {why}."
+            "the schema cannot be recreated to try indexes: {why}."
         ))
     })?;
     let mut studied = Vec::new();

@@ -31,9 +31,7 @@ fn redirect(
         [] if command == "output" => return Ok(()),
         [name] if name.as_str() == "stdout" => return Ok(()),
         [name] if name.starts_with('|') => {
-            return Err(error(
-                "no other program can be started from the sandbox; name a file",
-            ));
+            return Err(error("the sandbox cannot start programs; name a file"));
         }
         [name] if !name.starts_with('-') => name.as_str(),
         _ => return Err(Refusal::Usage),
@@ -55,9 +53,7 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         return Err(Refusal::Usage);
     };
     if name.starts_with('|') {
-        return Err(error(
-            "no other program can be started from the sandbox; name a file",
-        ));
+        return Err(error("the sandbox cannot start programs; name a file"));
     }
     if shell.depth >= DEEPEST {
         return Err(error(format!("input nesting limit ({DEEPEST}) reached")));

@@ -1,6 +1,6 @@
 //! The shell: lines in, text out, as the sqlite3 program takes and prints them.
 //!
-//! One interpreter for a person at a terminal, for a script on a pipe, and for the command `run`.
+//! One interpreter for a terminal, for a script on a pipe, and for the command `run`.
 //! <https://www.sqlite.org/cli.html> says what it imitates; where a dot command would reach outside
 //! of the sandbox, it says why not and what to use.
 //!
@@ -110,7 +110,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A shell with everything as the sqlite3 program starts. `interactive`: a person sits at it, so
+    /// A shell with everything as the sqlite3 program starts. `interactive`: a user types at it, so
     /// that errors need no line number, and an error is no reason to fail in the end.
     pub fn new(interactive: bool, db: Option<&str>) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// A shell that goes on with what an earlier one kept, and says what was lost with it.
+    /// A shell that continues from the saved state of an earlier one, and says what was lost with it.
     pub fn resume(interactive: bool, kept: &str, console: &mut dyn Console) -> Self {
         let mut shell = Self::new(interactive, None);
         if let Some((state, open, line)) = State::read(kept) {
@@ -135,7 +135,7 @@ impl Shell {
             shell.line = line;
             if open {
                 let _ = console.complain(
-                    "The open transaction was rolled back, and temporary tables are gone.",
+                    "The open transaction was rolled back, and temporary tables are lost.",
                 );
             }
         }
@@ -227,7 +227,7 @@ impl Shell {
         }
     }
 
-    /// The line that a statement started on; none where a person typed it just now.
+    /// The line that a statement started on; none where a user has just typed it.
     fn line_number(&self) -> Option<u64> {
         (!self.interactive || self.depth > 0).then_some(self.pending_line)
     }

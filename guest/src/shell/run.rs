@@ -17,11 +17,11 @@ pub const COMMAND: Command = Command {
     name: "run",
     title: "Run shell lines",
     group: Group::Sql,
-    summary: "Run lines of the shell: SQL and dot commands",
+    summary: "Run shell lines: SQL and dot commands",
     description: "Run lines as the sqlite3 shell does: SQL statements, BEGIN and COMMIT too, and \
-                  dot commands (.mode json, .schema, .expert, .help). What these set ends with the \
-                  call; temporary tables and PRAGMAs stay. An error does not stop the next line; \
-                  what is left open is rolled back.",
+                  dot commands (.mode json, .schema, .expert, .help). Their settings end with the \
+                  call; temporary tables and PRAGMAs stay. After an error the next line still \
+                  runs; an open transaction is rolled back at the end.",
     arguments: &[required("input", Shape::Text, "The lines.")],
     database: true,
     effect: WRITES,
@@ -29,16 +29,16 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// Runs the command. A person who did not ask for JSON reads along; anyone else gets one text.
+/// Runs the command. The command line prints as it goes, unless JSON is asked for; a client gets one text.
 ///
 /// # Errors
 ///
-/// A database that cannot be named. What a line does wrong is told in the text.
+/// A database that cannot be named. Errors of the lines are part of the text.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     context.engine.database(arguments.db())?;
     let mut shell = Shell::new(false, arguments.db());
     let input = arguments.required_text("input");
-    // A person can send the lines to standard input.
+    // The command line can read the lines from standard input.
     let input = match input {
         STREAM if context.audience.is_person() => ".read -",
         input => input,
@@ -64,18 +64,19 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     };
     if cut {
         output.notes.push(format!(
-            "… more is not shown (text budget of {chars} characters, --text): ask for fewer rows with LIMIT, or fewer columns."
+            "… more output is not shown (text budget of {chars} characters, --text): ask for \
+             fewer rows with LIMIT, or fewer columns."
         ));
     }
     if shell.errors() > 0 {
         let errors = shell.errors();
         let what = if errors == 1 { "error" } else { "errors" };
         let rest = if context.engine.pulse().verdict() != Verdict::Proceed {
-            "what follows was not run"
+            "the lines after it were not run"
         } else if shell.bails() {
-            "by .bail on, what follows was not run"
+            "the lines after it were not run, because of .bail on"
         } else {
-            "the other lines were run"
+            "the other lines ran"
         };
         output.notes.push(format!("{errors} {what}; {rest}."));
     }

@@ -33,15 +33,15 @@ pub struct State {
     pub bail: bool,
     /// Whether changes are counted for the reader.
     pub changes: bool,
-    /// Whether time and fuel are told.
+    /// Whether time and fuel are shown.
     pub timer: bool,
-    /// Whether SQLite's counters are told.
+    /// Whether SQLite's counters are shown.
     pub stats: bool,
     /// Whether plans are shown.
     pub plan: Plan,
     /// Whether an EXPLAIN is shown in its own form.
     pub explain: bool,
-    /// Whether the next statements are not run, but looked at for indexes that would help.
+    /// Whether the next statements are not run, but examined for indexes that would help.
     #[serde(skip)]
     pub expert: Option<Expert>,
     /// Values for parameters, by name.

@@ -1,4 +1,4 @@
-//! SQL: run, printed, and its errors told as the sqlite3 program tells them.
+//! SQL: run, printed, and its errors shown as the sqlite3 program shows them.
 
 use std::io::{self, Write};
 use std::time::Instant;

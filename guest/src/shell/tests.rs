@@ -51,7 +51,7 @@ fn a_statement_can_take_several_lines_and_a_line_several_statements() {
 }
 
 #[test]
-fn what_is_waited_for_is_told() {
+fn the_shell_says_what_it_waits_for() {
     let mut context = context(Settings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
@@ -63,7 +63,7 @@ fn what_is_waited_for_is_told() {
 }
 
 #[test]
-fn an_error_is_told_with_its_line_and_place_and_the_shell_goes_on() {
+fn an_error_is_shown_with_its_line_and_place_and_the_shell_continues() {
     let (text, code) = ran_with(
         Settings::default(),
         "SELECT 1; SELEC 2; SELECT 3;\nSELECT\n  bad;\nCREATE TABLE t(a UNIQUE);\n\
@@ -119,15 +119,15 @@ fn what_reaches_outside_is_refused_by_the_same_guards_as_everywhere() {
 }
 
 #[test]
-fn dot_commands_are_known_by_how_they_start_and_others_told_what_is_near() {
+fn dot_commands_can_be_abbreviated_and_unknown_ones_get_a_suggestion() {
     assert_eq!(
         ran("CREATE TABLE t(a);\n.ta\n.sch t\n"),
         "t\nCREATE TABLE t(a);\n"
     );
     assert!(ran(".tabels").contains("Did you mean .tables?"));
     assert!(ran(".open x.db").contains(".open is not available"));
-    assert!(ran(".shell ls").contains("no other program"));
-    assert!(ran(".system ls").contains("no other program"));
+    assert!(ran(".shell ls").contains("cannot start programs"));
+    assert!(ran(".system ls").contains("cannot start programs"));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_plan_is_drawn_before_its_statement() {
 }
 
 #[test]
-fn changes_stats_timer_and_fuel_are_told_when_asked_for() {
+fn changes_stats_timer_and_fuel_are_shown_on_request() {
     let text = ran(
         "CREATE TABLE t(a);\n.changes on\nINSERT INTO t VALUES (1), (2);\n.changes off\n\
                     .stats on\n.timer on\nSELECT 1;\n.fuel",
@@ -224,7 +224,7 @@ fn a_full_page_ends_the_rows_but_not_the_writes() {
 }
 
 #[test]
-fn settings_outlive_the_instance_and_a_lost_transaction_is_told() {
+fn settings_outlive_the_instance_and_a_lost_transaction_is_reported() {
     let mut before = context(Settings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
@@ -293,7 +293,7 @@ fn no_width_is_too_wide() {
 }
 
 #[test]
-fn an_error_far_behind_in_an_explained_statement_is_told() {
+fn an_error_far_into_an_explained_statement_is_shown() {
     let text = ran(&format!(
         ".eqp on\nSELECT 1 + {} absent;",
         " ".repeat(70_000)
@@ -326,10 +326,10 @@ fn usage_ends_with_its_last_word() {
 }
 
 #[test]
-fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
+fn a_dump_takes_several_patterns_and_reports_what_it_omits() {
     let schema = "CREATE TABLE a(x);\nCREATE TABLE b(id INTEGER PRIMARY KEY AUTOINCREMENT);\n\
                   CREATE TABLE c(x);\nINSERT INTO a VALUES (5);\nINSERT INTO b VALUES (7);\n";
-    // A person's dump goes straight to the host.
+    // On the command line, a dump goes straight to the host.
     let dump = |line: &str| {
         let mut context = context(Settings::default());
         context.audience = Audience::Client(Toolset::parse(&REGISTRY, "all").unwrap());
@@ -346,7 +346,7 @@ fn a_dump_takes_several_patterns_and_says_what_is_left_out() {
         dump(".dump --data-only -nosys b"),
         "INSERT INTO \"b\" VALUES(7);\n"
     );
-    assert!(dump(".dump d e").contains("No object's name matches \"d\" or \"e\"."));
+    assert!(dump(".dump d e").contains("No object has a name that matches \"d\" or \"e\"."));
     assert!(dump(".dump --bogus").starts_with("Usage: .dump"));
 }
 
@@ -371,7 +371,7 @@ fn lint_names_what_has_an_index_too_and_puts_a_parent_s_keys_together() {
 }
 
 #[test]
-fn expert_says_what_it_tried_if_asked() {
+fn expert_shows_what_it_tried_on_request() {
     let text = ran(
         "CREATE TABLE o(day, amount);\n.expert --verbose --sample 50\nSELECT * FROM o WHERE day = 1;",
     );
@@ -402,7 +402,7 @@ fn the_plans_of_triggers_are_drawn_if_asked_for() {
 }
 
 #[test]
-fn stats_alone_tells_what_sqlite_uses() {
+fn stats_alone_shows_what_sqlite_uses() {
     let text = ran("CREATE TABLE t(a);\n.stats\nSELECT 1;");
     assert!(text.starts_with("Memory Used:  "), "{text}");
     assert!(
@@ -451,7 +451,7 @@ fn import_splits_at_the_separators_in_force_or_at_those_of_an_option() {
             "{before}\n.import {option} {} t\n.mode list\nSELECT name FROM pragma_table_info('t');",
             file.0
         ));
-        match text.strip_prefix("The table was made") {
+        match text.strip_prefix("Created the table") {
             Some(rest) => rest.split_once(".\n").unwrap().1.to_owned(),
             None => text,
         }
@@ -477,7 +477,10 @@ fn import_splits_at_the_separators_in_force_or_at_those_of_an_option() {
 fn without_a_root_no_dot_command_finds_a_file_missing() {
     for line in [".restore /no.db", ".import /no.csv t", ".read /no.sql"] {
         let text = ran(line);
-        assert!(text.contains("this session may not name files"), "{text}");
+        assert!(
+            text.contains("this session has no access to files"),
+            "{text}"
+        );
         assert!(text.contains("--root"), "{text}");
     }
 }

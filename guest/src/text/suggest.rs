@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_asked_as_a_person_would() {
+    fn suggestions_are_joined_in_plain_english() {
         let names = ["orders", "order_lines", "customers", "order"];
         assert_eq!(
             did_you_mean("ordrs", names).as_deref(),

@@ -1,4 +1,4 @@
-//! The files that a person's command names: granted one by one, and nothing beside them.
+//! The files that the command line names: granted one by one, and no others.
 
 use std::fs::{self, File};
 use std::io;
@@ -111,7 +111,10 @@ fn readable(path: &str) -> Result<PathBuf> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => bail!("{path} is a folder; name a file"),
         Ok(there) if !there.is_file() => {
-            bail!("{path} is a pipe or a device; send it to standard input, and write - for it")
+            bail!(
+                "{path} is a pipe or a device; redirect it to standard input and give - as the \
+                   file"
+            )
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -138,14 +141,15 @@ fn makeable(path: &str) -> Result<PathBuf> {
     }
     if !folder.is_dir() {
         bail!(
-            "cannot make {path}: there is no folder {}",
+            "cannot create {path}: there is no folder {}",
             folder.display()
         );
     }
     match fs::symlink_metadata(file) {
         Ok(there) if !there.is_file() => {
             bail!(
-                "{path} is a link, a pipe or a device, and is never replaced; - is standard output"
+                "{path} is a link, a pipe or a device and is never replaced; give - for standard \
+                 output"
             )
         }
         Ok(_) | Err(_) => Ok(file.to_owned()),

@@ -80,7 +80,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .db
                 .clone()
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
-            // A person who names a file in a dot command means one where they stand.
+            // A file in a dot command is relative to the current folder.
             let options = Options {
                 root: options.root.or_else(|| Some(PathBuf::from("."))),
                 ..options
@@ -93,7 +93,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             let shop = options.db.is_none() && options.root.is_none() && options.notes.is_none();
             if !shop || options.readonly {
                 terminal::complain(
-                    "demo plays with a database of its own: it takes budgets, but no --db, --readonly, --root or --notes",
+                    "demo uses a database of its own: it takes budgets, but no --db, --readonly, \
+                     --root or --notes",
                 );
                 return Ok(ExitCode::from(USAGE));
             }
@@ -174,7 +175,7 @@ fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
 
 fn root_command(catalog: &[Entry]) -> Command {
     let file = Arg::new("FILE")
-        .help("The database file, unless --db names it")
+        .help("Database file, unless --db names it")
         .value_hint(ValueHint::FilePath)
         .value_parser(clap::value_parser!(PathBuf));
     let mut root = Command::new("sqlarium")
@@ -189,16 +190,24 @@ fn root_command(catalog: &[Entry]) -> Command {
         )
         .subcommand(
             Command::new("shell")
-                .about("Work with a database by hand, as in the sqlite3 program; lines can come from a pipe")
-                .arg(file.clone().help("The database file; none: one in memory"))
+                .about("Open a shell like that of sqlite3; lines can come from a pipe")
+                .arg(
+                    file.clone()
+                        .help("Database file; without one, a database in memory"),
+                )
                 .arg(
                     Arg::new("no-history")
                         .long("no-history")
-                        .help("Remember nothing of what is typed; SQLARIUM_HISTORY names another file than the usual")
+                        .help(
+                            "Do not save typed lines; SQLARIUM_HISTORY names the file that they \
+                               are saved to",
+                        )
                         .action(ArgAction::SetTrue),
                 ),
         )
-        .subcommand(Command::new("demo").about("Play an agent's conversation with a sample database"))
+        .subcommand(
+            Command::new("demo").about("Play an agent's conversation with a sample database"),
+        )
         .subcommand(
             ServerOptions::augment_args(
                 Command::new("config")
@@ -209,16 +218,19 @@ fn root_command(catalog: &[Entry]) -> Command {
                     )
                     .arg(file.clone()),
             )
-            .about("Print the configuration that adds sqlarium to an MCP client, flags included"),
+            .about(
+                "Print the configuration that adds sqlarium, with the given flags, to an MCP \
+                    client",
+            ),
         )
         .subcommand(
             Command::new("completions")
-                .about("Print the completions for a shell")
+                .about("Print completions for a shell")
                 .arg(
                     Arg::new("SHELL")
                         .required(true)
                         .value_parser(clap::value_parser!(Shell))
-                        .help("The shell that is to complete"),
+                        .help("Shell to print completions for"),
                 ),
         );
     for entry in catalog {
@@ -315,9 +327,13 @@ fn in_memory() -> Served {
 fn existing(file: &Path) -> Result<String> {
     match std::fs::metadata(file) {
         Ok(meta) if meta.is_file() => {}
-        Ok(_) => bail!("{} is not a file, so it is no database", file.display()),
+        Ok(_) => bail!(
+            "{} is not a file, so it cannot be a database",
+            file.display()
+        ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
-            "there is no file {}; check the path, or make a new database with: sqlarium create {0}",
+            "there is no file {}; check the path, or create a new database with: sqlarium create \
+             {0}",
             file.display()
         ),
         Err(error) => bail!("cannot open {}: {error}", file.display()),

@@ -16,49 +16,49 @@ const LEAST_MEMORY: u64 = 8 << 20;
 /// What the owner grants and allows.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The database to serve; `:memory:` is one that lives as long as the process
+    /// Database to serve; `:memory:` lives as long as the process
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub db: Option<PathBuf>,
     /// Refuse every write, and open the file read-only
     #[arg(long, global = true)]
     pub readonly: bool,
-    /// The folder in which other files may be named [default: none]
+    /// Folder below which other files can be opened [default: none]
     #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
     pub root: Option<PathBuf>,
-    /// Notes on tables and columns to show with them, a TOML file
+    /// TOML file with notes to show beside tables and columns
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub notes: Option<PathBuf>,
-    /// Time of one call, such as 60s or 500ms
+    /// Time limit of one call, such as 60s or 500ms
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, global = true, help_heading = "Budgets")]
     pub timeout: Duration,
-    /// Work of one call: about one unit for each WebAssembly instruction
+    /// Work limit of one call: about one unit per WebAssembly instruction
     #[arg(long, value_name = "N", default_value = "2000000000000", value_parser = clap::value_parser!(u64).range(1..), global = true, help_heading = "Budgets")]
     pub fuel: u64,
-    /// Memory of the sandbox
+    /// Memory limit of the sandbox
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, global = true, help_heading = "Budgets")]
     pub memory: u64,
-    /// Growth of all files together, temporary ones and memory databases included
+    /// Growth limit of all files together, including temporary files and memory databases
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size, global = true, help_heading = "Budgets")]
     pub disk: u64,
-    /// How long a locked database is waited for
+    /// How long to wait for a locked database
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait, global = true, help_heading = "Budgets")]
     pub busy_timeout: Duration,
-    /// Rows when the call does not say
+    /// Rows returned when the call gives no limit
     #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..), global = true, help_heading = "Budgets")]
     pub rows: u32,
-    /// Rows at most, whatever the call says
+    /// Maximum rows, whatever limit the call gives
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..), global = true, help_heading = "Budgets")]
     pub max_rows: u32,
-    /// Characters of the text of one result
+    /// Maximum characters of text in one result
     #[arg(long, value_name = "N", default_value = "40000", value_parser = clap::value_parser!(u32).range(1000..), global = true, help_heading = "Budgets")]
     pub text: u32,
-    /// Characters of one cell of the text form
+    /// Maximum characters of one cell in text output
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(16..), global = true, help_heading = "Budgets")]
     pub cell: u32,
-    /// Bytes of a request line
+    /// Maximum bytes of a request line
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size, global = true, help_heading = "Budgets")]
     pub request: u64,
-    /// Bytes of a reply line
+    /// Maximum bytes of a reply line
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size, global = true, help_heading = "Budgets")]
     pub reply: u64,
 }
@@ -66,13 +66,13 @@ pub struct Options {
 /// Only for the server.
 #[derive(Args, Clone, Debug)]
 pub struct ServerOptions {
-    /// Hold the client to the letter of the protocol
+    /// Refuse a client that does not follow the protocol exactly
     #[arg(long)]
     pub strict: bool,
-    /// Record what a session writes, so that the tools history and undo can take it back
+    /// Record the writes of a session, so that the tools history and undo can list and undo them
     #[arg(long)]
     pub undo: bool,
-    /// The tools to serve: all, core, select, or names separated by commas
+    /// Tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     pub tools: String,
 }
@@ -112,7 +112,7 @@ pub fn given(matches: &ArgMatches) -> Result<Vec<String>> {
 /// A time that is not nothing.
 fn duration(text: &str) -> Result<Duration, String> {
     match wait(text)? {
-        Duration::ZERO => Err("a budget of no time stops every call".into()),
+        Duration::ZERO => Err("a time budget of zero would stop every call".into()),
         time => Ok(time),
     }
 }
@@ -131,7 +131,7 @@ fn wait(text: &str) -> Result<Duration, String> {
 fn memory(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if size < LEAST_MEMORY => Err(format!(
-            "the sandbox itself needs some of it; give {}M or more",
+            "the sandbox itself needs memory; give {}M or more",
             LEAST_MEMORY >> 20
         )),
         size => Ok(size),
@@ -145,7 +145,7 @@ fn size(text: &str) -> Result<u64, String> {
         .parse_size(text)
         .map_err(|error| format!("{error}; write it like 65536, 256M or 1G"))?;
     if size == 0 {
-        Err("a budget of nothing stops every call".into())
+        Err("a budget of zero would stop every call".into())
     } else {
         Ok(size)
     }

@@ -1,4 +1,4 @@
-//! Runs a command of the guest's table for a person.
+//! Runs a command of the guest's table from the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::sandbox::bindings::command::{Argument, Entry, Shape};
 use crate::sandbox::instance::{Outcome, rest};
 use crate::terminal;
 
-/// The arguments that a person gives; the database comes as FILE or `--db`.
+/// The arguments on the command line; the database comes as FILE or `--db`.
 pub fn arguments(entry: &Entry) -> impl Iterator<Item = &Argument> {
     entry
         .arguments
@@ -58,7 +58,7 @@ fn described(argument: &Argument, arg: Arg) -> Arg {
     }
 }
 
-/// Runs a command of the table for a person.
+/// Runs a command of the table from the command line.
 pub fn run(
     sandbox: Sandbox,
     entry: &Entry,
@@ -116,7 +116,7 @@ pub fn run(
     }
     if let Some(text) = positions.next() {
         terminal::complain(format_args!(
-            "{} takes no further argument: {}",
+            "{} takes no more arguments: {}",
             entry.name,
             text.display()
         ));
@@ -168,7 +168,7 @@ fn to_json(argument: &Argument, text: String) -> Result<Value> {
         Shape::Integer => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         Shape::Text | Shape::Flag | Shape::Json => Value::String(text),
         Shape::InputPath | Shape::OutputPath if text.is_empty() => {
-            bail!("{} is empty: it takes the path of a file", argument.name)
+            bail!("{} is empty: give the path of a file", argument.name)
         }
         Shape::InputPath | Shape::OutputPath => Value::String(text),
     })

@@ -53,7 +53,7 @@ impl State {
                 self.control.stop(Stop::Because(self.budgets.out_of_time()));
                 Ok(())
             }
-            Time::Over => bail!("the guest was told to end and goes on asking for things"),
+            Time::Over => bail!("the guest was told to stop but continues to call its imports"),
         }
     }
 }

@@ -271,7 +271,7 @@ impl Vessel {
             .is_some_and(|live| live.store.data().memory.refused);
         self.drop_instance();
         let reason = cut.reason(&self.control, &self.budgets, starved);
-        cut.log("the sandbox was cut off");
+        cut.log("the sandbox was aborted");
         let last_words = reason
             .as_ref()
             .and_then(|reason| self.control.last_words(reason, self.budgets.reply));

@@ -1,7 +1,7 @@
 //! Named files in the host's memory: the `:memory:` database and its journal.
 //!
-//! They live on this side of the wall so that they outlive the guest: the next
-//! one finds the journal of the one that was cut off, and rolls back.
+//! They live on the host's side so that they outlive the guest: the next
+//! one finds the journal of an aborted one, and rolls back.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -239,7 +239,7 @@ impl Handle for MemoryFile {
     }
 
     fn device(&mut self) -> Device {
-        // A guest that is cut off has made its writes in order and whole, and there is no power cut to survive.
+        // An aborted guest has made its writes in order and whole, and there is no power cut to survive.
         let characteristics = ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
             | ffi::SQLITE_IOCAP_SAFE_APPEND
             | ffi::SQLITE_IOCAP_SEQUENTIAL;

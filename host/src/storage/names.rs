@@ -1,6 +1,6 @@
 //! What the sandbox may name, and where that lies.
 //!
-//! A name is the served database's, that of a file which a person's command
+//! A name is the served database's, that of a file which the command line
 //! names, or a relative path below the root; with `-journal` or `-wal` after it,
 //! it is the file that SQLite keeps beside that database. Nothing else is a name.
 
@@ -64,7 +64,7 @@ pub struct Root {
     pub readonly: bool,
 }
 
-/// One file that a person's command names.
+/// One file that the command line names.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// What the sandbox calls it.
@@ -73,7 +73,7 @@ pub struct Granted {
     pub target: Target,
 }
 
-/// What a person's command may do with a file it names.
+/// What the command line may do with a file it names.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Read it, as it is or as a database.
@@ -412,7 +412,8 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!(
-                "the path of a database can be {PATH_BYTES} bytes long; move it to a shorter one"
+                "the path of a database can have at most {PATH_BYTES} bytes; move it to a shorter \
+                 path"
             ),
         ));
     }

@@ -1,4 +1,4 @@
-//! Standard input and output as files, for a person's command that names them `-`.
+//! Standard input and output as files, for a command line that names them `-`.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

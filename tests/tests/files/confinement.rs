@@ -181,7 +181,7 @@ fn without_a_root_no_file_can_be_named() {
 }
 
 #[test]
-fn nothing_that_is_there_is_replaced_without_being_told_to() {
+fn no_existing_file_is_replaced_without_overwrite() {
     let folder = Folder::new();
     let database = folder.database("shop.db", SHOP);
     let mut server = rooted(&folder, &database, &[]);
@@ -273,7 +273,7 @@ fn attach_and_vacuum_into_name_the_command_to_use_instead() {
 }
 
 #[test]
-fn a_person_gets_the_files_that_they_name_and_no_other() {
+fn a_command_line_can_open_the_files_that_it_names_and_no_others() {
     let folder = Folder::new();
     let other = Folder::new();
     let database = folder.database("shop.db", SHOP);
@@ -294,7 +294,7 @@ fn a_person_gets_the_files_that_they_name_and_no_other() {
     let made = run(["import", text(&database), text(&out), "u"]);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     assert_eq!(Folder::native(&database, "SELECT sum(a) FROM u"), ["3"]);
-    // Through a link that the person names, but never over one.
+    // Through a link that the command line names, but never over one.
     symlink(&out, folder.path("link.csv")).expect("a link");
     let link = folder.path("link.csv");
     let made = run(["import", text(&database), text(&link), "v"]);

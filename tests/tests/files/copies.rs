@@ -155,7 +155,7 @@ fn a_part_of_a_database_is_dumped_by_its_name() {
 }
 
 #[test]
-fn a_migrated_database_is_the_same_and_told_table_by_table() {
+fn a_migrated_database_is_the_same_and_reported_table_by_table() {
     let folder = Folder::new();
     let database = folder.database("shop.db", "CREATE TABLE served (a)");
     let other = folder.database("old.db", EVERYTHING);

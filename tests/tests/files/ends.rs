@@ -39,7 +39,7 @@ fn csv(path: &Path, rows: u32) {
 }
 
 #[test]
-fn a_call_that_is_cut_off_leaves_no_file() {
+fn an_aborted_call_leaves_no_file() {
     let folder = Folder::new();
     let database = folder.database("shop.db", ROWS);
     fs::copy(&database, folder.path("other.db")).expect("a copy");
@@ -107,7 +107,7 @@ fn a_process_that_is_killed_leaves_no_file() {
 }
 
 #[test]
-fn an_import_or_a_restore_that_is_cut_off_leaves_all_as_it_was() {
+fn an_aborted_import_or_restore_changes_nothing() {
     let folder = Folder::new();
     let database = folder.database(
         "shop.db",
@@ -143,7 +143,7 @@ fn an_import_or_a_restore_that_is_cut_off_leaves_all_as_it_was() {
 }
 
 #[test]
-fn a_long_import_tells_how_it_goes_and_can_be_cancelled() {
+fn a_long_import_reports_progress_and_can_be_cancelled() {
     let folder = Folder::new();
     let database = folder.database("shop.db", "");
     csv(&folder.path("x.csv"), 3_000_000);
@@ -234,7 +234,7 @@ fn memory_stays_flat_however_much_is_imported_and_exported() {
 }
 
 #[test]
-fn a_file_that_is_made_is_as_private_as_the_one_that_it_replaces() {
+fn a_new_file_is_as_private_as_the_one_that_it_replaces() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let database = folder.database("shop.db", "CREATE TABLE t (a)");

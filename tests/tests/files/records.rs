@@ -107,7 +107,7 @@ fn a_table_that_is_there_is_filled_by_names_or_by_position() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_line_and_changes_nothing() {
+fn an_error_in_a_file_is_reported_with_its_line_and_changes_nothing() {
     let folder = Folder::new();
     let database = folder.database("shop.db", "CREATE TABLE t (a INTEGER CHECK (a < 10), b)");
     let mut server = rooted(&folder, &database, &[]);
@@ -116,7 +116,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line_and_changes_nothing() {
         (b"a,b\n1,\"2\n", "Line 2", "never closed"),
         (b"a,b\n1,2\n1,\xff\n", "Line 3", "UTF-8"),
         (b"\xff\xfea\0,\0b\0", "Line 1", "UTF-16"),
-        (b"a,b\n1,\"x\"y\n", "Line 2", "doubled"),
+        (b"a,b\n1,\"x\"y\n", "Line 2", "write each quote twice"),
     ] {
         fs::write(folder.path("x.csv"), bytes).expect("a file");
         for table in ["t", "u"] {
@@ -217,7 +217,7 @@ fn a_dash_is_standard_input_and_output() {
         assert_eq!(shown.stdout.lines().count(), 5_000);
         assert_eq!(shown.stderr, "");
     }
-    // Whole, however long it is: a person's terminal has no text budget.
+    // Whole, however long it is: a terminal has no text budget.
     let dumped = run(["dump", text(&database), "--text", "1000"]);
     assert_eq!(dumped.stdout.matches("INSERT INTO").count(), 4_999);
     let counted = run(["export", text(&database), "t", "--output", "json"]);

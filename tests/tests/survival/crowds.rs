@@ -57,7 +57,7 @@ fn very_many_mixed_calls_leave_memory_as_it_was() {
     }
 }
 
-/// A call as an agent might make it: most work, a tenth is refused, some are cut off.
+/// A call as an agent might make it: most work, a tenth is refused, some are aborted.
 fn any_call(dice: &mut Dice) -> (&'static str, Value) {
     let id = dice.below(1000) + 1;
     match dice.below(1000) {

@@ -1,4 +1,4 @@
-//! A transaction is cut off in the middle of its work, at a great many points: fuel decides
+//! A transaction is aborted in the middle of its work, at a great many points: fuel decides
 //! where, so that every point is the same in every run.
 
 use std::fs;
@@ -40,12 +40,12 @@ const CONTENT: &str = "SELECT group_concat(line, char(10)) FROM (
     UNION ALL SELECT k FROM (SELECT k FROM t ORDER BY k))";
 
 #[test]
-fn a_cut_transaction_leaves_a_file_with_a_rollback_journal_as_it_was() {
+fn an_aborted_transaction_leaves_a_file_with_a_rollback_journal_unchanged() {
     cut_a_file("delete");
 }
 
 #[test]
-fn a_cut_transaction_leaves_a_file_with_a_write_ahead_log_as_it_was() {
+fn an_aborted_transaction_leaves_a_file_with_a_write_ahead_log_unchanged() {
     cut_a_file("wal");
 }
 
@@ -120,7 +120,7 @@ const LARGE: &str = "
     DELETE FROM t WHERE id = 1001;";
 
 #[test]
-fn a_cut_transaction_that_did_not_fit_into_memory_leaves_the_file_as_it_was() {
+fn an_aborted_transaction_larger_than_memory_leaves_the_file_unchanged() {
     for mode in ["delete", "wal"] {
         let folder = Folder::new();
         let template = folder.database("t.db", &format!("{ROWS} PRAGMA journal_mode = {mode};"));
@@ -169,7 +169,7 @@ fn copy(from: &Path, to: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_cut_transaction_leaves_a_database_in_memory_as_it_was() {
+fn an_aborted_transaction_leaves_a_database_in_memory_unchanged() {
     let whole = fuel_of(Path::new(":memory:"), &format!("{ROWS} {CHANGE}"));
     let points = form(300, 5000);
     // Both halves of the work are within it, and not both together with idle work before them.

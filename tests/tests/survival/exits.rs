@@ -26,7 +26,7 @@ enum End {
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
-fn a_signal_in_the_middle_of_a_call_undoes_it_and_the_exit_code_tells_the_signal() {
+fn a_signal_during_a_call_rolls_it_back_and_the_exit_code_names_the_signal() {
     for mode in ["delete", "wal"] {
         assert_eq!(end_in_a_transaction(mode, End::Terminated), Some(128 + 15));
         assert_eq!(end_in_a_transaction(mode, End::Interrupted), Some(128 + 2));

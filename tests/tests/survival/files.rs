@@ -74,7 +74,7 @@ fn read_all(what: &str, path: &Path) -> (u32, u32) {
                 answer.text
             );
         }
-        // What a terminal would act on comes escaped in what is made to be looked at.
+        // What a terminal would act on is escaped in text for reading.
         let looked_at = arguments["output"] != "json";
         let acting = |c: char| {
             let bidirectional = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -227,7 +227,7 @@ fn reserved_bytes(folder: &Folder, name: &str) -> PathBuf {
     const PAGE: u16 = 1024;
     const RESERVED: u8 = 32;
     let path = folder.database(name, "PRAGMA page_size = 1024; PRAGMA user_version = 7;");
-    // An empty database tells new pages how to be: byte 20 is how many bytes they reserve
+    // An empty database determines the form of new pages: byte 20 is how many bytes they reserve
     // (https://www.sqlite.org/fileformat2.html), and the cells of the first one, of which there
     // are none, start where these do.
     let mut bytes = fs::read(&path).expect("the file");

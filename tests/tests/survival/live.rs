@@ -26,7 +26,7 @@ const NAME: &str = "SQLARIUM_TEST_APPLICATION_NAME";
 /// Its first transfer.
 const FIRST: &str = "SQLARIUM_TEST_APPLICATION_FIRST";
 
-/// How long a lock is waited for: by an application, and by servers unless told otherwise.
+/// How long to wait for a lock: an application, and servers by default.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who writes: applications with native SQLite, and servers.

@@ -19,8 +19,8 @@ pub const VERSION: Command = Command {
     name: "version",
     title: "Version",
     group: Group::About,
-    summary: "Tell the versions of sqlarium, SQLite and MCP",
-    description: "The versions of sqlarium and of SQLite, and the MCP revisions spoken.",
+    summary: "Show the versions of sqlarium, SQLite and MCP",
+    description: "Show the versions of sqlarium and SQLite, and the MCP revisions.",
     arguments: &[],
     database: false,
     effect: Effect::Reads,
@@ -33,10 +33,10 @@ pub const HELP: Command = Command {
     name: "help",
     title: "Help",
     group: Group::About,
-    summary: "Explain the commands, or one of them",
-    description: "What the commands do and take; with topic, one of them.",
+    summary: "List the commands, or describe one",
+    description: "List the commands; with topic, describe one command and its arguments.",
     arguments: &[
-        positional("topic", Shape::Text, "A command."),
+        positional("topic", Shape::Text, "Name of a command."),
         option("markdown", Shape::Flag, "The whole reference as Markdown."),
     ],
     database: false,
@@ -152,7 +152,7 @@ fn list(served: &Toolset, json: bool) -> Output {
         }
         let _ = writeln!(text, "  {:width$}  {}", command.name, command.summary);
     }
-    text.push_str("\nhelp with a topic explains one of them.\n");
+    text.push_str("\nhelp with a topic describes one command.\n");
     Output {
         text: Some(text),
         ..Output::default()
@@ -179,8 +179,8 @@ fn page(command: &Command) -> String {
 /// The whole reference, as Markdown.
 fn reference(registry: &Registry) -> String {
     let mut text = String::from(
-        "# Commands\n\nEach is a tool for a model, `sqlarium_<command>`, and a subcommand for a \
-         person, `sqlarium <command>`.\n",
+        "# Commands\n\nEach command is an MCP tool, `sqlarium_<command>`, and a subcommand, \
+         `sqlarium <command>`.\n",
     );
     let mut group: Option<Group> = None;
     for command in registry.commands {
@@ -210,13 +210,13 @@ fn everything(command: &Command) -> impl Iterator<Item = &Argument> {
 
 fn effect(effect: Effect) -> &'static str {
     match effect {
-        Effect::Reads => "It changes nothing.",
+        Effect::Reads => "Reads only.",
         Effect::Writes {
             destructive: true, ..
-        } => "It changes data.",
+        } => "Can change or replace existing data or files.",
         Effect::Writes {
             destructive: false, ..
-        } => "It adds, and removes nothing.",
+        } => "Writes, but never removes data.",
     }
 }
 
@@ -232,7 +232,7 @@ fn details(argument: &Argument) -> String {
     };
     let must = if argument.required { ", required" } else { "" };
     let summary = match (argument.name, argument.summary) {
-        ("output", _) => ": an aligned table, or everything as JSON.",
+        ("output", _) => ": an aligned table, or complete values as JSON.",
         (_, "") => "",
         (_, summary) => return format!(" ({shape}{must}): {summary}"),
     };

@@ -24,13 +24,13 @@ pub const CAPABILITIES: Command = Command {
     name: "capabilities",
     title: "Capabilities",
     group: Group::About,
-    summary: "Tell what this build of SQLite can do, by trying it",
-    description: "What this SQLite can do: full-text search, R-Tree, JSON, math functions \
-                  and more, each tried out when asked. A name that is not known answers no.",
+    summary: "Show which SQLite features this build has, by testing each",
+    description: "Show which features this SQLite has: full-text search, R-Tree, JSON, math and \
+                  more, each tested by using it. An unknown name answers no.",
     arguments: &[positional(
         "name",
         Shape::Text,
-        "One of them, such as fts5.",
+        "One feature, such as fts5.",
     )],
     database: false,
     effect: Effect::Reads,
@@ -44,8 +44,8 @@ pub const FUNCTIONS: Command = Command {
     title: "Functions",
     group: Group::About,
     summary: "List the SQL functions",
-    description: "The SQL functions that can be called: name, kind (scalar, aggregate, \
-                  window) and numbers of arguments.",
+    description: "List the SQL functions: name, kind (scalar, aggregate, window) and argument \
+                  counts.",
     arguments: &[PATTERN],
     database: true,
     effect: Effect::Reads,
@@ -112,7 +112,7 @@ const KNOWN: &[Capability] = &[
     ),
     make(
         "foreign_keys",
-        "foreign keys, enforced",
+        "foreign key enforcement",
         "CREATE TABLE p(x INTEGER PRIMARY KEY); CREATE TABLE c(x REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
         "SELECT foreign_keys = 1 FROM pragma_foreign_keys",
     ),
@@ -136,7 +136,7 @@ const KNOWN: &[Capability] = &[
     ),
     make(
         "fts5_trigram",
-        "full-text search for parts of words",
+        "full-text search for substrings",
         "CREATE VIRTUAL TABLE f USING fts5(t, tokenize = 'trigram'); INSERT INTO f VALUES('foxes')",
         "SELECT count(*) = 1 FROM f WHERE f MATCH 'oxe'",
     ),
@@ -160,7 +160,7 @@ const KNOWN: &[Capability] = &[
     ),
     ask(
         "icu",
-        "case and collation beyond ASCII",
+        "case and collation of non-ASCII text",
         "SELECT lower('Ä') = 'ä'",
     ),
     ask(
@@ -170,12 +170,12 @@ const KNOWN: &[Capability] = &[
     ),
     ask(
         "jsonb",
-        "JSON in binary form",
+        "binary JSON",
         "SELECT typeof(jsonb('[1]')) = 'blob'",
     ),
     Capability {
         name: "load_extension",
-        what: "loading extensions",
+        what: "loadable extensions",
         setup: "",
         probe: "SELECT load_extension('x') IS NULL",
         guarded: true,
@@ -253,7 +253,7 @@ pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Outp
             .collect();
         if listed.is_empty() {
             let shown: String = name.chars().take(100).collect();
-            results.push(row(&shown, false, "not known here"));
+            results.push(row(&shown, false, "unknown feature"));
             notes.extend(did_you_mean(&folded, KNOWN.iter().map(|c| c.name)));
         }
     } else {
@@ -288,7 +288,10 @@ fn is_there(context: &Context, capability: &Capability) -> Result<bool, Failure>
     let pulse = Arc::new(Pulse::new(context.host));
     let connection = connection::open(None, Access::Write, &context.settings.limits, &gate, &pulse)
         .map_err(|error| {
-            Failure::new(Status::Internal, format!("No database in memory: {error}."))
+            Failure::new(
+                Status::Internal,
+                format!("Could not open a database in memory: {error}."),
+            )
         })?;
     gate.enter(if capability.guarded {
         Mode::Write

@@ -19,11 +19,11 @@ pub const BACKUP: Command = Command {
     name: "backup",
     title: "Back up",
     group: Group::Files,
-    summary: "Copy the database as it is at one moment into a new file",
-    description: "Copy the database, as it is at one moment, into a new file below the root, \
-                  while others may go on working with it.",
+    summary: "Copy a snapshot of the database to a new file",
+    description: "Copy a snapshot of the database to a new file below the root, while other \
+                  processes can use it.",
     arguments: &[
-        required("file", Shape::OutputPath, "File to make."),
+        required("file", Shape::OutputPath, "File to create."),
         OVERWRITE,
     ],
     database: true,
@@ -40,9 +40,10 @@ pub const RESTORE: Command = Command {
     name: "restore",
     title: "Restore",
     group: Group::Files,
-    summary: "Replace everything in the database by what is in another file",
-    description: "Replace the whole database by another SQLite file below the root, such as \
-                  a backup, all or nothing. What was there is lost. A damaged file is refused.",
+    summary: "Replace the whole database with the contents of another file",
+    description: "Replace the whole database with another SQLite file below the root, such as a \
+                  backup, all or nothing. The current contents are lost. A damaged file is \
+                  refused.",
     arguments: &[required("file", Shape::InputPath, "SQLite file.")],
     database: true,
     effect: WRITES,
@@ -56,7 +57,7 @@ const PAGES: i32 = 256;
 /// Runs `backup`.
 pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
-    no_stream(file, "made on standard output", "dump")?;
+    no_stream(file, "written to standard output", "dump")?;
     let busy_ms = context.settings.limits.busy_ms;
     let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
     let (pages, bytes) = context.engine.database(arguments.db())?.look(|work| {
@@ -70,7 +71,7 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     })?;
     draft.publish()?;
     let mut output = Output {
-        text: Some(format!("{file} is made: {bytes} bytes, {pages} pages.\n")),
+        text: Some(format!("Wrote {file} ({bytes} bytes, {pages} pages)\n")),
         ..Output::default()
     };
     output.extra.insert("file".into(), file.into());
@@ -85,13 +86,13 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
     if context.settings.readonly {
         return Err(Failure::new(
             Status::Readonly,
-            "The database cannot be replaced: --readonly refuses every write.",
+            "Cannot replace the database: --readonly refuses every write.",
         ));
     }
     if arguments.db() == Some(file) {
         return Err(Failure::new(
             Status::Syntax,
-            format!("{file} is the database itself; give the file of another one."),
+            format!("{file} is the database itself; name another file."),
         ));
     }
     let busy_ms = context.settings.limits.busy_ms;
@@ -105,7 +106,7 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
         if theirs.pages == 0 {
             return Err(Failure::new(
                 Status::Corrupt,
-                format!("{file} is empty, and holds no database."),
+                format!("{file} is empty: it contains no database."),
             ));
         }
         let ours = database.inspect(header)?;
@@ -113,20 +114,22 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             return Err(Failure::new(
                 Status::InvalidState,
                 format!(
-                    "{} has a write-ahead log and pages of {} bytes, {file} pages of {}; with such a log, \
-                     the size of pages cannot change.",
+                    "{} is in WAL mode with pages of {} bytes, and {file} has pages of {}; the \
+                     page size cannot change in WAL mode.",
                     database.title(),
                     ours.page_size,
                     theirs.page_size
                 ),
             )
-            .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, and try again."));
+            .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, then try again."));
         }
         sound(connection, file).map_err(|error| from.failure(&error, ""))??;
-        database.replace(&what, &mut output, |to, pulse| copy(connection, to, pulse, busy_ms))
+        database.replace(&what, &mut output, |to, pulse| {
+            copy(connection, to, pulse, busy_ms)
+        })
     })?;
     output.text = Some(format!(
-        "{} has the content of {file} now: {pages} pages.\n",
+        "Restored {} from {file} ({pages} pages)\n",
         database.title()
     ));
     output.extra.insert("file".into(), file.into());
@@ -172,10 +175,11 @@ pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
         Err(failure) if failure.status == Status::Readonly => Err(Failure::new(
             Status::InvalidState,
             format!(
-                "{file} was left in the middle of a transaction, and undoing that means writing to it."
+                "{file} was left in the middle of a transaction; rolling it back needs writing to \
+                 the file."
             ),
         )
-        .hint("Open it once with a program that may write, such as sqlite3.")),
+        .hint("Open it once with a program that can write to it, such as sqlite3.")),
         Err(failure) => Err(failure),
     }
 }
@@ -187,7 +191,7 @@ pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
             Status::Unsupported,
             format!("A database cannot be {what}; name a file."),
         )
-        .hint(format!("As SQL text it can: {instead}.")));
+        .hint(format!("For SQL text, use {instead}.")));
     }
     Ok(())
 }
@@ -202,9 +206,9 @@ pub fn sound(connection: &Connection, title: &str) -> rusqlite::Result<Result<()
     } else {
         Err(Failure::new(
             Status::Corrupt,
-            format!("{title} is damaged, and is not used: {found}."),
+            format!("{title} is damaged and was not used: {found}."),
         )
-        .hint("sqlarium_integrity_check says more; an older backup is the way back."))
+        .hint("sqlarium_integrity_check lists the problems. Use an older backup."))
     })
 }
 

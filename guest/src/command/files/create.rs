@@ -12,9 +12,9 @@ pub const COMMAND: Command = Command {
     name: "create",
     title: "Create database",
     group: Group::Files,
-    summary: "Make a new, empty database file",
-    description: "Make a new, empty database file below the owner's root. An existing file \
-                  is never touched. Needs a server started with --root.",
+    summary: "Create a new, empty database file",
+    description: "Create a new, empty database file below the root. An existing file is never \
+                  changed. Needs a server started with --root.",
     arguments: &[required("path", Shape::OutputPath, "")],
     database: false,
     effect: Effect::Writes {
@@ -36,7 +36,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         .map_err(|error| draft.failure(&error))?;
     draft.publish()?;
     let mut output = Output {
-        text: Some(format!("{path} is made; it is empty.\n")),
+        text: Some(format!("Created {path} (empty)\n")),
         ..Output::default()
     };
     output.extra.insert("db".into(), path.into());
@@ -44,7 +44,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         let db = serde_json::Value::from(path);
         output
             .notes
-            .push(format!("To use it, give other tools db: {db}."));
+            .push(format!("To use it, give the other tools db: {db}."));
     }
     Ok(output)
 }

@@ -1,4 +1,4 @@
-//! `migrate`: everything in another SQLite file, made anew in a fresh one and compared before it
+//! `migrate`: everything in another SQLite file, rebuilt in a new one and compared before it
 //! gets its name.
 
 use std::collections::hash_map::DefaultHasher;
@@ -26,12 +26,12 @@ pub const COMMAND: Command = Command {
     name: "migrate",
     title: "Migrate",
     group: Group::Files,
-    summary: "Make a fresh copy of another SQLite file, verified table by table",
-    description: "Write another SQLite file anew into a fresh one, both below the root; each \
-                  table is compared by row count and digest. Never overwrites.",
+    summary: "Rebuild another SQLite file as a new file, verified table by table",
+    description: "Rebuild another SQLite file as a new file, both below the root, and compare \
+                  each table by row count and digest. Never overwrites.",
     arguments: &[
         required("source", Shape::InputPath, "SQLite file."),
-        required("destination", Shape::OutputPath, "File to make."),
+        required("destination", Shape::OutputPath, "File to create."),
     ],
     database: false,
     effect: Effect::Writes {
@@ -42,7 +42,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What is told of each table.
+/// The report on each table.
 const COLUMNS: [(&str, &str); 4] = [
     ("table", "TEXT"),
     ("rows", "INTEGER"),
@@ -66,7 +66,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         arguments.required_text("destination"),
     );
     no_stream(file, "read from standard input", "batch")?;
-    no_stream(name, "made on standard output", "dump")?;
+    no_stream(name, "written to standard output", "dump")?;
     let most = context.settings.limits.max_rows;
     let draft = context.engine.draft(name, false)?;
     let mut source = readable(context, file)?;
@@ -99,7 +99,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         ..Output::default()
     };
     output.notes.push(format!(
-        "{name} is made from {file}: {} and {}, the same in both.",
+        "Created {name} from {file}: {} and {}, equal in both files.",
         counted(tables.len() as u64, "table"),
         counted(total.unsigned_abs(), "row")
     ));
@@ -194,7 +194,7 @@ fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
             let failure = draft.failure(&error);
             Failure {
                 message: format!(
-                    "Table {}: {} Nothing was made.",
+                    "Table {}: {} No file was created.",
                     object.name, failure.message
                 ),
                 ..failure
@@ -280,7 +280,8 @@ fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String,
             return Err(Failure::new(
                 Status::Internal,
                 format!(
-                    "Table {} has {} rows of digest {} in the source and {} of {} in the copy; nothing was made.",
+                    "Table {} has {} rows with digest {} in the source, but {} rows with digest \
+                     {} in the copy; no file was created.",
                     object.name,
                     before.rows,
                     before.digest(),
@@ -288,7 +289,7 @@ fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String,
                     after.digest()
                 ),
             )
-            .hint("backup copies a database page by page, whatever its rows hold."));
+            .hint("Use sqlarium_backup, which copies the database page by page."));
         }
         tables.push((object.name.clone(), after));
     }

@@ -10,10 +10,10 @@ use crate::command::spec::context::{Context, Outlet};
 use crate::storage::streams::{Files, STREAM, Writer};
 
 /// The file to make.
-pub const OUT: Argument = option("out", Shape::OutputPath, "File to make, below the root.");
+pub const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
 
 /// Whether a file that is there may go.
-pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace the file.");
+pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace an existing file.");
 
 /// Where text goes.
 pub enum Sink {
@@ -62,7 +62,7 @@ impl Sink {
         }
     }
 
-    /// Whether it is for people to look at rather than for programs.
+    /// Whether it is for reading rather than for programs.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Text { .. })
     }
@@ -102,7 +102,7 @@ impl Sink {
                 output.text = Some(if name == STREAM {
                     String::new()
                 } else {
-                    format!("{name} is made: {bytes} bytes.\n")
+                    format!("Wrote {name} ({bytes} bytes)\n")
                 });
                 Ok(true)
             }
@@ -121,8 +121,8 @@ impl Sink {
                 let text = String::from_utf8_lossy(&bytes);
                 if matches!(text, std::borrow::Cow::Owned(_)) {
                     output.notes.push(
-                        "Text that is not UTF-8 is shown with � in the place of what is wrong; \
-                         a file (out) gets its bytes."
+                        "Bytes that are not UTF-8 are shown as �; a file (out) gets them \
+                         unchanged."
                             .into(),
                     );
                 }

@@ -19,9 +19,9 @@ pub const COMMAND: Command = Command {
     title: "Analyze",
     group: Group::Maintenance,
     summary: "Gather statistics for the query planner",
-    description: "Run ANALYZE, so that the query planner chooses better, and show what it \
-                  gathered.",
-    arguments: &[positional("table", Shape::Text, "Only this one.")],
+    description: "Run ANALYZE, so that the query planner chooses better plans, and show the \
+                  statistics.",
+    arguments: &[positional("table", Shape::Text, "Only this table.")],
     database: true,
     effect: Effect::Writes {
         destructive: false,
@@ -45,12 +45,12 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         return Err(Failure::new(
             Status::Unsupported,
             format!(
-                "{} is a {}, of which ANALYZE gathers nothing.",
+                "{} is a {}; ANALYZE gathers nothing for it.",
                 table.shown(),
                 match table.kind.as_str() {
                     "view" => "view",
                     "virtual" => "virtual table",
-                    _ => "table of a virtual table's own",
+                    _ => "shadow table of a virtual table",
                 }
             ),
         )
@@ -116,12 +116,12 @@ fn report(
         (Some(name), 0) => format!("{name} is empty: there is nothing to gather."),
         (None, 0) => "All tables are empty: there is nothing to gather.".into(),
         (_, 1) => format!("Analyzed {}.", tables[0]),
-        (_, many) => format!("Analyzed {many} tables; those that are empty have no statistics."),
+        (_, many) => format!("Analyzed {many} tables; empty tables have no statistics."),
     });
     if !tables.is_empty() {
         output.notes.push(
-            "rows_per_key: how many rows share the index's first column on average, then its first \
-             two, and so on."
+            "rows_per_key: average number of rows with the same value in the index's first \
+             column, then in its first two, and so on."
                 .into(),
         );
     }
@@ -144,7 +144,7 @@ mod tests {
         INSERT INTO a VALUES(1, 1), (1, 2), (2, 3), (2, 4); INSERT INTO b VALUES(1), (2), (3);";
 
     #[test]
-    fn what_was_gathered_is_told_and_used() {
+    fn gathered_statistics_are_shown_and_used() {
         let mut context = context(Settings::default());
         text(&mut context, "batch", json!({"sql": SQL}));
         let object = json_of(&mut context, "analyze", json!({}));
@@ -179,7 +179,7 @@ mod tests {
     fn what_has_no_rows_of_its_own_is_refused() {
         let mut context = context(Settings::default());
         text(&mut context, "batch", json!({"sql": SQL}));
-        for (name, part) in [("v", "v is a view, of"), ("f", "f is a virtual table")] {
+        for (name, part) in [("v", "v is a view"), ("f", "f is a virtual table")] {
             let (status, sentence) = failure(&mut context, "analyze", json!({"table": name}));
             assert_eq!(status, Status::Unsupported);
             assert!(sentence.contains(part), "{sentence}");

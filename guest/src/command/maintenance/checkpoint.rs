@@ -20,12 +20,12 @@ pub const COMMAND: Command = Command {
     title: "Checkpoint",
     group: Group::Maintenance,
     summary: "Move the write-ahead log into the database file",
-    description: "Move the write-ahead log (WAL) into the database file and empty it; tells \
-                  how many pages moved, and whether another connection was in the way.",
+    description: "Move the write-ahead log (WAL) into the database file and empty it. Reports how \
+                  many pages moved, and whether another connection blocked it.",
     arguments: &[option(
         "mode",
         Shape::Choice(&MODES),
-        "Default truncate; passive waits for nobody.",
+        "Default truncate; passive does not wait.",
     )],
     database: true,
     effect: Effect::Writes {
@@ -94,7 +94,7 @@ fn checkpoint(database: &mut Database, mode: &str) -> Result<Done, Failure> {
         }),
         _ => Err(Failure::new(
             Status::Internal,
-            "SQLite did not say what the checkpoint came to.",
+            "SQLite did not report the result of the checkpoint.",
         )),
     }
 }
@@ -102,7 +102,7 @@ fn checkpoint(database: &mut Database, mode: &str) -> Result<Done, Failure> {
 fn no_log(title: &str, journal: &str) -> Output {
     let mut output = Output {
         text: Some(format!(
-            "{title} has no write-ahead log to checkpoint: its journal mode is {journal}, in which \
+            "{title} has no write-ahead log to checkpoint: its journal mode is {journal}, and \
              every commit goes into the database itself.\n"
         )),
         ..Output::default()
@@ -138,8 +138,8 @@ fn report(mode: &str, done: Done) -> Output {
         )
     } else if checkpointed < log {
         format!(
-            "{checkpointed} of {log} frames are in the database file; the others are still needed by \
-             readers. Nothing was waited for."
+            "{checkpointed} of {log} frames are in the database file; readers still need the \
+             others. This mode does not wait for them."
         )
     } else {
         format!("All {log} frames of the log are in the database file.")
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_in_the_way_is_told_of() {
+    fn a_blocking_reader_is_reported() {
         let file = File::new("");
         let writer = rusqlite::Connection::open(file.path()).unwrap();
         writer.execute_batch(LOGGED).unwrap();
@@ -208,7 +208,7 @@ mod tests {
             object["notes"][0]
                 .as_str()
                 .unwrap()
-                .contains("Nothing was waited for")
+                .contains("does not wait for them")
         );
     }
 

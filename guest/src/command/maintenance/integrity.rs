@@ -18,11 +18,11 @@ pub const COMMAND: Command = Command {
     title: "Check integrity",
     group: Group::Maintenance,
     summary: "Check the file, its indexes, constraints and foreign keys",
-    description: "Check that pages, indexes, constraints and foreign keys hold: ok, or the first \
-                  100 problems. Reads everything.",
+    description: "Check pages, indexes, constraints and foreign keys. Answers ok, or the first \
+                  100 problems. Reads the whole database.",
     arguments: &[
-        positional("table", Shape::Text, "Only this one."),
-        option("quick", Shape::Flag, "Without comparing indexes."),
+        positional("table", Shape::Text, "Only this table."),
+        option("quick", Shape::Flag, "Do not compare indexes with tables."),
     ],
     database: true,
     effect: Effect::Reads,
@@ -57,11 +57,11 @@ fn a_view(table: &Relation) -> Failure {
     Failure::new(
         Status::Unsupported,
         format!(
-            "{} is a view, which stores nothing to check.",
+            "{} is a view, which stores no rows to check.",
             table.shown()
         ),
     )
-    .hint("Check the tables below it, or everything by leaving table out.")
+    .hint("Check the tables that it reads, or leave table out to check everything.")
 }
 
 /// What was found.
@@ -174,7 +174,7 @@ fn references(
                 columns = Some((key, key_columns(connection, table, key)?));
             }
             let from = columns.as_ref().map_or("", |(_, names)| names.as_str());
-            let problem = format!("({from}) refers to no row of {parent}");
+            let problem = format!("({from}) has no matching row in {parent}");
             found.add(CHECK, Some(&table.shown()), rowid, problem);
         }
         Ok(())
@@ -243,7 +243,7 @@ fn report(found: Findings, table: Option<&Relation>, pragma: &str, tables: usize
     if pragma == "quick_check" {
         output
             .notes
-            .push("quick_check leaves out whether indexes agree with their tables.".into());
+            .push("quick_check does not compare indexes with their tables.".into());
     }
     output
 }
@@ -322,8 +322,8 @@ mod tests {
         assert_eq!(
             problems(&output),
             [
-                "foreign_key_check|c|1|(p) refers to no row of p",
-                "foreign_key_check|c|2|(q, x) refers to no row of nowhere",
+                "foreign_key_check|c|1|(p) has no matching row in p",
+                "foreign_key_check|c|2|(q, x) has no matching row in nowhere",
             ]
         );
         assert_eq!(output.extra["foreign_key_problems"], 2);

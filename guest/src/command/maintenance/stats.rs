@@ -20,14 +20,14 @@ pub const COMMAND: Command = Command {
     name: "stats",
     title: "Statistics",
     group: Group::Maintenance,
-    summary: "Show sizes, pages and settings, and what each table takes",
-    description: "The database in numbers, each explained: size, pages, free pages, journal mode, \
-                  cache; then pages and bytes of each table and its indexes, if the database has \
-                  128 MiB or less.",
+    summary: "Show sizes, pages and settings, and the size of each table",
+    description: "Show size, pages, free pages, journal mode and cache, each explained; then \
+                  pages and bytes of each table and its indexes, if the database has at most 128 \
+                  MiB.",
     arguments: &[option(
         "full",
         Shape::Flag,
-        "Measure tables of a larger one too.",
+        "Measure tables of a larger database too.",
     )],
     database: true,
     effect: Effect::Reads,
@@ -76,7 +76,8 @@ fn report(connection: &Connection, bound: i64, most: u32) -> rusqlite::Result<Ou
     output.text = Some(page(&statistics));
     if bytes > bound {
         output.notes.push(format!(
-            "Tables were not measured, which reads all {bytes} bytes of the database; full asks for it."
+            "Tables were not measured, because that reads all {bytes} bytes of the database; set \
+             full to measure them."
         ));
         return Ok(with_text(output));
     }
@@ -90,10 +91,9 @@ fn report(connection: &Connection, bound: i64, most: u32) -> rusqlite::Result<Ou
                 .map(|(name, size)| size.row(name, bytes))
                 .collect();
             output.rows = Some(rows(&Size::COLUMNS, listed, most));
-            output.notes.push(
-                "unused: bytes within the pages of a table and its indexes that hold nothing."
-                    .into(),
-            );
+            output
+                .notes
+                .push("unused: unused bytes in the pages of a table and its indexes.".into());
         }
         Err(error) if is_stop(&error) => return Err(error),
         Err(error) => {
@@ -142,14 +142,14 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
     add(
         "page_size",
         Value::Integer(page_size),
-        "bytes of a page, the unit of reading and writing".into(),
+        "bytes in a page, the unit of reading and writing".into(),
     );
-    add("page_count", Value::Integer(pages), "pages in all".into());
+    add("page_count", Value::Integer(pages), "pages in total".into());
     add(
         "freelist_count",
         Value::Integer(free),
         format!(
-            "pages that hold nothing; VACUUM would give back {} bytes",
+            "unused pages; VACUUM would free {} bytes",
             free.saturating_mul(page_size)
         ),
     );
@@ -165,8 +165,8 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
             |row| row.get(0),
         )?;
         let meaning = match kind {
-            "table" => "those that SQLite and virtual tables keep for themselves included",
-            "index" => "those of UNIQUE and PRIMARY KEY included",
+            "table" => "including internal tables of SQLite and of virtual tables",
+            "index" => "including those of UNIQUE and PRIMARY KEY",
             _ => "in the schema",
         };
         add(name, Value::Integer(count), meaning.into());
@@ -182,14 +182,14 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
     let auto = number("auto_vacuum")?;
     let meaning = match auto {
         0 => "free pages stay in the file until VACUUM",
-        1 => "every commit gives free pages back",
-        _ => "PRAGMA incremental_vacuum gives free pages back",
+        1 => "every commit removes free pages from the file",
+        _ => "PRAGMA incremental_vacuum removes free pages from the file",
     };
     add("auto_vacuum", Value::Integer(auto), meaning.into());
     add(
         "encoding",
         Value::Text(word("encoding")?),
-        "how text is stored".into(),
+        "encoding of stored text".into(),
     );
     let cache = number("cache_size")?;
     add(
@@ -197,7 +197,7 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
         Value::Integer(cache),
         if cache < 0 {
             format!(
-                "pages are kept in memory up to {} KiB",
+                "up to {} KiB of pages are kept in memory",
                 cache.unsigned_abs()
             )
         } else {
@@ -207,18 +207,18 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
     add(
         "schema_version",
         Value::Integer(number("schema_version")?),
-        "counts the changes of the schema".into(),
+        "counter of schema changes".into(),
     );
     add(
         "user_version",
         Value::Integer(number("user_version")?),
-        "free for applications, often the version of their schema".into(),
+        "for applications to set, often the version of their schema".into(),
     );
     let application = number("application_id")?;
     add(
         "application_id",
         Value::Integer(application),
-        "which application the file belongs to; 0 is none".into(),
+        "the application that the file belongs to; 0 means none".into(),
     );
     let analyzed: bool = connection.query_row(
         "SELECT count(*) > 0 FROM main.sqlite_schema WHERE name = 'sqlite_stat1'",
@@ -228,7 +228,7 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
     add(
         "analyzed",
         Value::Integer(analyzed.into()),
-        "whether ANALYZE was ever run for the query planner".into(),
+        "1 if the query planner has statistics from ANALYZE".into(),
     );
     Ok((all, bytes))
 }
@@ -370,7 +370,7 @@ mod tests {
         connection.execute_batch(SQL).unwrap();
         let output = report(&connection, 1_000, 99).unwrap();
         assert!(output.rows.unwrap().rows.is_empty());
-        assert!(output.notes[0].contains("full asks for it"));
+        assert!(output.notes[0].contains("set full to measure them"));
         let output = report(&connection, i64::MAX, 99).unwrap();
         assert!(output.rows.unwrap().rows.len() >= 2);
     }

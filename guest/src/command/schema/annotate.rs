@@ -75,7 +75,7 @@ pub fn astray(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<St
         let more = sentences.len() - LISTED;
         sentences.truncate(LISTED);
         sentences.push(format!(
-            "--notes: there are {more} more notes on what is not there."
+            "--notes: {more} more notes are on tables or columns that do not exist."
         ));
     }
     Ok(sentences)
@@ -85,10 +85,10 @@ fn sentence(kind: &str, name: &str, meant: Option<&str>) -> String {
     let name = visible(name);
     match meant {
         Some(meant) => format!(
-            "--notes: there is a note on the {kind} {name}, which is not there; did you mean {}?",
+            "--notes: there is a note on the {kind} {name}, which does not exist; did you mean {}?",
             visible(meant)
         ),
-        None => format!("--notes: there is a note on the {kind} {name}, which is not there."),
+        None => format!("--notes: there is a note on the {kind} {name}, which does not exist."),
     }
 }
 
@@ -157,15 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn notes_on_what_is_not_there_are_named_with_what_may_be_meant() {
+    fn notes_on_missing_objects_are_reported_with_a_suggestion() {
         let mut context = shop("[tables.ordres]\nnote='x'\n[tables.orders.columns]\namt_cs='y'");
         let said = text(&mut context, "tables", json!({}));
         assert!(
-            said.contains("the column orders.amt_cs, which is not there; did you mean amt_c?"),
+            said.contains("the column orders.amt_cs, which does not exist; did you mean amt_c?"),
             "{said}"
         );
         assert!(
-            said.contains("the table ordres, which is not there; did you mean orders?"),
+            said.contains("the table ordres, which does not exist; did you mean orders?"),
             "{said}"
         );
         let described = text(&mut context, "describe", json!({"table": "bare"}));
@@ -173,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn many_notes_on_what_is_not_there_are_counted() {
+    fn many_notes_on_missing_objects_are_counted() {
         let notes: String = (0..2_000)
             .map(|n| format!("[tables.t{n}]\nnote='x'\n"))
             .collect();
         let said = text(&mut shop(&notes), "tables", json!({}));
-        assert!(said.contains("there are 1995 more notes"), "{said}");
+        assert!(said.contains("1995 more notes"), "{said}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub const COMMAND: Command = Command {
     title: "Databases",
     group: Group::Schema,
     summary: "Show the served database: size, encoding, journal mode",
-    description: "The served database: title, size in bytes, page size, encoding, journal \
+    description: "Show the served database: title, size in bytes, page size, encoding, journal \
                   mode, whether it is read-only.",
     arguments: &[],
     database: true,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_tells_its_size_encoding_and_journal_mode() {
+    fn a_database_is_listed_with_its_size_encoding_and_journal_mode() {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .execute_batch("PRAGMA page_size=1024; PRAGMA encoding='UTF-16le'; CREATE TABLE t(x);")

@@ -13,9 +13,8 @@ pub const COMMAND: Command = Command {
     title: "Explain",
     group: Group::Schema,
     summary: "Show how a statement would run, without running it",
-    description: "The query plan of one SQL statement, as a tree: which tables are scanned, \
-                  which indexes are used. Nothing is run, so a statement that writes may be \
-                  given.",
+    description: "Show the query plan of one SQL statement as a tree: which tables are scanned, \
+                  which indexes are used. The statement is not run, so it may be one that writes.",
     arguments: &[required("sql", Shape::Text, "One statement.")],
     database: true,
     effect: Effect::Reads,

@@ -20,9 +20,8 @@ pub const COMMAND: Command = Command {
     title: "Indexes",
     group: Group::Schema,
     summary: "List indexes with their columns",
-    description: "List indexes: table, columns, whether unique or partial, and whether made \
-                  by CREATE INDEX, UNIQUE or PRIMARY KEY. The pattern is for index or table \
-                  names.",
+    description: "List indexes: table, columns, whether unique or partial, and whether created by \
+                  CREATE INDEX, UNIQUE or PRIMARY KEY. The pattern matches index or table names.",
     arguments: &[PATTERN],
     database: true,
     effect: Effect::Reads,
@@ -206,7 +205,7 @@ fn fill(connection: &Connection, index: &mut Index) -> rusqlite::Result<()> {
         }
         let at = usize::from(row.get::<_, u16>("seqno")?);
         let column = match row.get::<_, i64>("cid")? {
-            // An expression: SQLite does not tell which, the DDL does.
+            // An expression: SQLite does not report it, the DDL has it.
             -2 => {
                 let part = parts.as_ref().and_then(|list| list.parts.get(at));
                 part.map_or_else(|| "<expression>".to_owned(), |part| lexer::flat(part))

@@ -21,10 +21,10 @@ pub const COMMAND: Command = Command {
     title: "Schema",
     group: Group::Schema,
     summary: "Print the CREATE statements",
-    description: "The CREATE statements of tables, views, indexes and triggers, as stored.",
+    description: "Print the CREATE statements of tables, views, indexes and triggers, as stored.",
     arguments: &[
         PATTERN,
-        option("indent", Shape::Flag, "One column on each line."),
+        option("indent", Shape::Flag, "One column per line."),
     ],
     database: true,
     effect: Effect::Reads,

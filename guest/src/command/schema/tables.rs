@@ -20,9 +20,8 @@ pub const COMMAND: Command = Command {
     title: "Tables",
     group: Group::Schema,
     summary: "List tables and views with their row counts",
-    description: "List tables and views: kind, number of columns and rows (≥ where counting \
-                  would take long; none for views). Shadow tables of FTS and R-Tree are left \
-                  out.",
+    description: "List tables and views: kind, number of columns and rows (≥ where counting would \
+                  take long; none for views). Shadow tables of FTS and R-Tree are not listed.",
     arguments: &[PATTERN],
     database: true,
     effect: Effect::Reads,
@@ -123,7 +122,7 @@ fn list(
         listed.push(row);
     }
     if bounded {
-        notes.push("≥: counting stopped there; SELECT count(*) counts all.".to_owned());
+        notes.push("≥: counting stopped there; SELECT count(*) gives the exact number.".to_owned());
     }
     if uncounted {
         notes.push("Some tables were not counted, to keep this quick.".to_owned());
@@ -149,7 +148,7 @@ fn list(
     }
     if !shadows.is_empty() && pattern.is_none() {
         notes.push(format!(
-            "{} shadow {} of virtual tables left out.",
+            "{} shadow {} of virtual tables not listed.",
             shadows.len(),
             if shadows.len() == 1 {
                 "table"
@@ -245,7 +244,7 @@ mod tests {
         assert_eq!(rows[1][1], Value::Text("virtual".into()));
         assert_eq!(rows[1][3], Value::Integer(1));
         assert!(
-            notes[0].contains("shadow tables of virtual tables left out"),
+            notes[0].contains("shadow tables of virtual tables not listed"),
             "{notes:?}"
         );
     }
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_tables_are_listed_and_a_limit_is_said() {
+    fn a_thousand_tables_are_listed_up_to_the_limit() {
         let sql: String = (0..1_000)
             .map(|n| format!("CREATE TABLE t{n:04}(x);"))
             .collect();
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_table_is_counted_up_to_a_bound_that_is_said() {
+    fn a_large_table_is_counted_up_to_a_reported_bound() {
         let connection = database(
             "CREATE TABLE a(x); INSERT INTO a SELECT value FROM json_each('[1,2,3,4,5]');",
         );
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_tables_are_told_by_their_schema() {
+    fn temporary_tables_are_marked_by_their_schema() {
         let connection = database("CREATE TABLE a(x); CREATE TEMP TABLE a(x, y);");
         let (rows, _) = listed(&connection, None);
         let schemas: Vec<&Value> = rows.iter().map(|row| &row[4]).collect();

@@ -21,9 +21,9 @@ pub enum Shape {
     Json,
     /// An array of numbers, or what else is [`Shape::Json`].
     Numbers,
-    /// A file to read: for a model below the root, for a person wherever it is; `-` is standard input.
+    /// A file to read: for a client below the root, on the command line anywhere; `-` is standard input.
     InputPath,
-    /// A file to make, as above; `-` is standard output.
+    /// A file to create, as above; `-` is standard output.
     OutputPath,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -40,7 +40,7 @@ pub struct Argument {
     pub shape: Shape,
     /// Whether the command cannot do without it.
     pub required: bool,
-    /// Whether a person gives it by position rather than as `--name`.
+    /// Whether the command line takes it by position rather than as `--name`.
     pub positional: bool,
 }
 
@@ -88,15 +88,12 @@ pub const PARAMS: Argument = option(
 pub const DRY_RUN: Argument = option(
     "dry_run",
     Shape::Flag,
-    "Tell what would change, and keep nothing.",
+    "Report what would change, then roll it back.",
 );
 
 /// A pattern for names.
-pub const PATTERN: Argument = positional(
-    "pattern",
-    Shape::Text,
-    "LIKE pattern for names; * stands for %.",
-);
+pub const PATTERN: Argument =
+    positional("pattern", Shape::Text, "LIKE pattern for names; * means %.");
 
 /// How many rows.
 pub const LIMIT: Argument = option(
@@ -105,7 +102,7 @@ pub const LIMIT: Argument = option(
         min: 1,
         max: i64::MAX,
     },
-    "Rows at most.",
+    "Maximum rows.",
 );
 
 /// The form of the answer; every command takes it.
@@ -120,7 +117,7 @@ pub const OUTPUT: Argument = Argument {
 /// The database to use; commands that need one take it where the owner gave a `--root`.
 pub const DB: Argument = Argument {
     name: "db",
-    summary: "Another file below the root.",
+    summary: "Another database below the root.",
     shape: Shape::Text,
     required: false,
     positional: false,

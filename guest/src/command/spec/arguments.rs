@@ -205,9 +205,7 @@ fn describe(value: &Value) -> String {
 
 fn unknown(command: &Command, name: &str, accepted: &[&'static Argument]) -> String {
     if name == DB.name && command.database {
-        return "db is not taken: other databases can be named only where the server was started \
-                with --root."
-            .into();
+        return "db is refused: only a server started with --root can open other databases.".into();
     }
     let shown: String = name.chars().take(40).collect();
     let mut problem = format!("{} takes no argument {}", command.name, Value::from(shown));

@@ -7,14 +7,14 @@ use crate::answer::failure::Failure;
 /// Who reads what a command answers.
 #[derive(Clone, Debug)]
 pub enum Audience {
-    /// A person, who has every command.
+    /// The command line, which has every command.
     Person,
     /// A client of the protocol, which has these.
     Client(Toolset),
 }
 
 impl Audience {
-    /// Whether it is a person.
+    /// Whether it is the command line.
     pub fn is_person(&self) -> bool {
         matches!(self, Self::Person)
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_of_commands() {
+    fn the_command_line_is_advised_of_commands() {
         assert_eq!(
             advice(&Audience::Person, "query", HINT).as_deref(),
             Some("Leave it out. Run it with sqlarium exec, or sqlarium integrity-check.")

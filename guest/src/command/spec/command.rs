@@ -1,4 +1,4 @@
-//! A command, as data: a tool for a model, a subcommand for a person.
+//! A command, as data: a tool of the protocol and a subcommand of the command line.
 
 use super::argument::Argument;
 use super::arguments::Arguments;
@@ -20,7 +20,7 @@ pub enum Effect {
     },
 }
 
-/// What commands are listed under, for people.
+/// The headings under which commands are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Running SQL.
@@ -60,16 +60,16 @@ impl Group {
 /// What runs a command.
 pub type Run = fn(&mut Context, &Arguments) -> Result<Output, Failure>;
 
-/// One command: a tool for a model, a subcommand for a person.
+/// One command: a tool of the protocol and a subcommand of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     /// Its name on the command line: lower case, words joined by dashes.
     pub name: &'static str,
-    /// Its name for people who look at a list of tools.
+    /// Its display name in a list of tools.
     pub title: &'static str,
     /// What it is listed under.
     pub group: Group,
-    /// One line for people.
+    /// One line for lists of commands.
     pub summary: &'static str,
     /// What a model has to know to use it well: what it does, its limits, what it refuses.
     pub description: &'static str,

@@ -29,8 +29,7 @@ impl Toolset {
         }
         if words.is_empty() {
             return Err(
-                "--tools is empty: give all, core, select, or names of commands \
-                        separated by commas."
+                "--tools is empty: give all, core, select, or command names separated by commas."
                     .into(),
             );
         }
@@ -172,7 +171,7 @@ fn refusal(registry: &Registry, word: &str) -> String {
                 .map(|command| command.name)
                 .collect();
             format!(
-                "give all, core, select, or names out of: {}.",
+                "give all, core, select, or names from this list: {}.",
                 names.join(", ")
             )
         }
@@ -245,7 +244,7 @@ mod tests {
         assert!(
             Toolset::parse(&REGISTRY, "zzzz")
                 .unwrap_err()
-                .contains("names out of: query, exec")
+                .contains("names from this list: query, exec")
         );
         assert!(
             Toolset::parse(&REGISTRY, " , ")
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_not_served_is_not_there() {
+    fn a_tool_that_is_not_served_is_not_found() {
         let set = Toolset::parse(&REGISTRY, "query").unwrap();
         assert!(set.find("sqlarium_query").is_some());
         assert!(set.find("sqlarium_exec").is_none());

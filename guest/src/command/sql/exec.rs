@@ -15,10 +15,10 @@ pub const COMMAND: Command = Command {
     title: "Execute",
     group: Group::Sql,
     summary: "Run one statement that writes",
-    description: "Run one SQL statement that writes (INSERT, UPDATE, DELETE, CREATE, ALTER, \
-                  DROP) and commit it. Answers with the number of changed rows, the last \
-                  rowid, and the rows of RETURNING. Several statements: use batch. Refused: \
-                  ATTACH, VACUUM INTO, extensions.",
+    description: "Run one SQL statement that writes (INSERT, UPDATE, DELETE, CREATE, ALTER, DROP) \
+                  and commit it. Returns the number of changed rows, the last rowid, and the rows \
+                  of RETURNING. For several statements use batch. Refused: ATTACH, VACUUM INTO, \
+                  extensions.",
     arguments: &[
         required("sql", Shape::Text, "One statement."),
         PARAMS,

@@ -14,11 +14,11 @@ pub const COMMAND: Command = Command {
     title: "Query",
     group: Group::Sql,
     summary: "Run one statement that reads",
-    description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA \
-                  that asks) and get its rows. Whatever would write is refused: use exec. Give \
-                  values through params, not inside the SQL. Without limit 200 rows come, never \
-                  more than 10000, and what is left is said. Text output cuts long cells and \
-                  blobs; output json has them whole.",
+    description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA that \
+                  asks) and get its rows. Statements that write are refused: use exec. Pass \
+                  values through params, not inside the SQL. Returns 200 rows unless limit says \
+                  otherwise, at most 10000, and reports if more rows exist. Text output cuts long \
+                  cells and blobs; output json has them whole.",
     arguments: &[
         required("sql", Shape::Text, "One statement."),
         PARAMS,

@@ -16,9 +16,9 @@ pub const HISTORY: Command = Command {
     name: "history",
     title: "History",
     group: Group::Undo,
-    summary: "List what this session has written",
-    description: "The writes of this session, the latest first: number, time, command, what each \
-                  changed by table, and whether it was undone.",
+    summary: "List the writes of this session",
+    description: "List the writes of this session, latest first: number, time, command, changes \
+                  by table, and whether it was undone.",
     arguments: &[LIMIT],
     database: true,
     effect: Effect::Reads,
@@ -31,10 +31,9 @@ pub const UNDO: Command = Command {
     name: "undo",
     title: "Undo",
     group: Group::Undo,
-    summary: "Take the last write of this session back",
-    description: "Take the last write of this session back, rows and schema. Refused, with \
-                  everything left as it is, where later changes are in the way. Again: the write \
-                  before it.",
+    summary: "Undo the last write of this session",
+    description: "Undo the last write of this session, rows and schema. Refused, with nothing \
+                  changed, if later changes conflict. Call it again to undo the write before.",
     arguments: &[],
     database: true,
     effect: WRITES,
@@ -56,7 +55,7 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         .into_iter()
         .map(|entry| {
             let state = match &entry.beyond {
-                Some(why) => format!("beyond undo: {why}"),
+                Some(why) => format!("cannot be undone: {why}"),
                 None => entry.state.name().to_owned(),
             };
             vec![
@@ -84,7 +83,7 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     output.extra.insert("dropped".into(), json!(dropped));
     if dropped > 0 {
         output.notes.push(format!(
-            "{dropped} older writes were dropped from the record, which was full."
+            "The {dropped} oldest writes were dropped from the record, because it was full."
         ));
     }
     Ok(output)
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn a_transaction_of_a_shell_is_one_write() {
         for (input, told, left) in [
-            ("BEGIN; INSERT INTO t VALUES('1'); DELETE FROM t; CREATE TABLE u(b); COMMIT;", "table u made", ""),
+            ("BEGIN; INSERT INTO t VALUES('1'); DELETE FROM t; CREATE TABLE u(b); COMMIT;", "table u created", ""),
             ("SAVEPOINT s; INSERT INTO t VALUES('1'); RELEASE s;", "t: 1 row inserted", "01"),
             (
                 "BEGIN; INSERT INTO t VALUES('1'); SAVEPOINT s; INSERT INTO t VALUES('2'); SAVEPOINT r; DROP TABLE t;
@@ -228,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_undo_runs_in_a_shell_when_it_is_given_once_more() {
+    fn an_irreversible_write_runs_in_a_shell_when_it_is_given_again() {
         let mut context = recording("CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING fts5(x)");
         // Twice in one call is not once more.
         let told = lines(&mut context, "DROP TABLE f;");
         assert!(
-            told.contains("Run this statement or transaction alone once more"),
+            told.contains("Run this statement or transaction again, alone"),
             "{told}"
         );
         let mut context = recording("CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING fts5(x)");

@@ -107,7 +107,7 @@ fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Resul
         (C::SQLITE_DBCONFIG_DQS_DDL, false),
         (C::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
         // Off in the sqlite3 program, for compatibility's sake. A client that writes without
-        // knowing the schema by heart is better told than left to break references.
+        // knowing the schema is better refused than left to break references.
         (C::SQLITE_DBCONFIG_ENABLE_FKEY, true),
         // A reader leaves the write-ahead log as it found it.
         (C::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, access == Access::Read),
@@ -134,7 +134,7 @@ fn watch(connection: &mut Connection, limits: &Limits, pulse: &Arc<Pulse>) -> ru
 }
 
 /// Sets SQLite's hard heap limit to three quarters of the sandbox's memory, so
-/// that SQLite says "out of memory" before the sandbox is cut off.
+/// that SQLite says "out of memory" before the host aborts the sandbox.
 ///
 /// It holds for the whole process. SQLite lowers it on this request and never raises it.
 pub fn limit_heap(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> {

@@ -164,7 +164,8 @@ fn unshown(returned: &[usize]) -> Option<String> {
         ),
     };
     Some(format!(
-        "{which} rows as well; shown are those of statement {last}. Run alone what is to be seen."
+        "{which} rows as well, but only those of statement {last} are shown. To see other rows, \
+         run their statement alone."
     ))
 }
 

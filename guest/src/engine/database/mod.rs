@@ -80,7 +80,7 @@ pub struct Database {
     inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
-    /// Whether the plan of a statement of a shell's tells those of its triggers.
+    /// Whether the plan of a shell's statement includes those of its triggers.
     explains_triggers: bool,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
@@ -442,7 +442,8 @@ impl Database {
         if open {
             return Err(Failure::new(
                 Status::InvalidState,
-                "The statement left a transaction open, and none outlives a call; it was rolled back.",
+                "The statement left a transaction open; it was rolled back, because a transaction \
+                 ends with its call.",
             )
             .hint("Give all statements of the transaction to sqlarium_batch."));
         }

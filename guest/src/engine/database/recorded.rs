@@ -18,7 +18,7 @@ const RECORD_BYTES: u64 = 256 << 20;
 /// Characters of a write's SQL that are recorded.
 const SQL_CHARS: usize = 120;
 
-/// A write that a client asks for, as far as it tells one from another.
+/// The identity of a write that a client asks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     sql: &'a str,
@@ -39,7 +39,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The writes of which the client was told that they are beyond undo. To ask for one again is to
+/// The irreversible writes that the client was warned of. To ask for one again is to
 /// confirm it, but in a later call.
 #[derive(Debug, Default)]
 pub(super) struct Warned {
@@ -82,7 +82,7 @@ impl Database {
         let failure = self.failure(error, "", 0);
         Failure {
             message: format!(
-                "The record that --undo keeps of writes could not be used: {}",
+                "The undo record (--undo) could not be used: {}",
                 failure.message
             ),
             ..failure
@@ -127,22 +127,22 @@ impl Database {
         if let Some(why) = beyond {
             output
                 .notes
-                .push(format!("This write is beyond undo: {why}."));
+                .push(format!("This write cannot be undone: {why}."));
         }
         if dropped > 0 {
             output.notes.push(format!(
-                "The record of writes is full, so its {dropped} oldest were dropped from it and can no \
+                "The undo record is full: its {dropped} oldest writes were dropped and can no \
                  longer be undone."
             ));
         }
         Ok(())
     }
 
-    /// Lets a write that is beyond undo pass if the client was told so before.
+    /// Lets an irreversible write pass if the client was warned of it before.
     ///
     /// # Errors
     ///
-    /// `invalid_state` if it was not, which tells it.
+    /// `invalid_state` if it was not; this is the warning.
     pub(super) fn confirm(&self, call: &Call<'_>, why: &str) -> Result<(), Failure> {
         let mut warned = self.warned.borrow_mut();
         let told = warned.before.len();
@@ -153,12 +153,15 @@ impl Database {
         warned.now.push(call.digest);
         Err(Failure::new(
             Status::InvalidState,
-            format!("This write would be beyond undo, so nothing of it was kept: {why}."),
+            format!("This write was rolled back, because it could not be undone later: {why}."),
         )
-        .hint("Send the same once more to do it all the same; then nothing written before it can be undone either."))
+        .hint(
+            "Send the same call again to write anyway; then earlier writes cannot be undone \
+               either.",
+        ))
     }
 
-    /// Notes that the client is told that a write would be beyond undo.
+    /// Notes that the client was warned of an irreversible write.
     pub(super) fn warn(&self, call: &Call<'_>) {
         self.warned.borrow_mut().now.push(call.digest);
     }
@@ -183,7 +186,7 @@ impl Database {
         self.end(listed)
     }
 
-    /// Finds out what became of a write, or of an undo, that was cut off around its commit.
+    /// Resolves a write, or an undo, that was aborted during its commit.
     pub(super) fn settle_doubt(&self) -> Result<(), Failure> {
         let history = self.history()?;
         let fail = |error: rusqlite::Error| self.record_failure(&error);
@@ -194,7 +197,7 @@ impl Database {
             return Ok(());
         }
         let steps = history.steps(entry.number).map_err(fail)?;
-        // It is in place if it could be taken back.
+        // It is in place if it could be undone.
         let in_place =
             !steps.is_empty() && self.all_back(&steps, || self.trusted("ROLLBACK"))?.is_ok();
         let settled = match entry.state {
@@ -204,14 +207,15 @@ impl Database {
             _ => history
                 .put_beyond(
                     entry.number,
-                    "it was cut off around its commit, and other changes hide what became of it",
+                    "it was aborted during its commit, and other changes hide whether it was \
+                     committed",
                 )
                 .and_then(|()| history.mark(entry.number, State::Done)),
         };
         settled.map_err(fail)
     }
 
-    /// Whether a write that was cut off left nothing: the database is as it was before it.
+    /// Whether an aborted write left nothing: the database is as it was before it.
     fn never_came(&self, steps: &[Step]) -> Result<bool, Failure> {
         let connection = self.connection()?;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
@@ -235,13 +239,16 @@ impl Database {
 pub(super) fn unrecorded() -> Failure {
     Failure::new(
         Status::Unsupported,
-        "Writes are not recorded here: the history belongs to the session of a server that was \
-         started with --undo, and ends with it.",
+        "Writes are not recorded: only a server started with --undo records the writes of its \
+         session.",
     )
-    .hint("Start it as: sqlarium mcp --undo FILE. For a single write, dry_run tells before what it would change.")
+    .hint(
+        "Start it as: sqlarium mcp --undo FILE. To see beforehand what a single write would \
+           change, use dry_run.",
+    )
 }
 
-/// Why these steps are beyond undo, if they are.
+/// Why these steps are irreversible, if they are.
 pub(super) fn beyond(
     steps: &[Step],
     nameless: impl IntoIterator<Item = String>,
@@ -249,7 +256,7 @@ pub(super) fn beyond(
 ) -> Option<String> {
     if let Some(table) = nameless.into_iter().next() {
         return Some(format!(
-            "{table} has rows whose primary key is NULL, and changes of such rows are not recorded"
+            "{table} has rows whose primary key is NULL, and changes to such rows are not recorded"
         ));
     }
     let why = steps.iter().find_map(|step| match step {
@@ -273,5 +280,8 @@ pub(super) fn bytes(steps: &[Step]) -> u64 {
 }
 
 pub(super) fn too_large(bytes: u64, room: u64) -> String {
-    format!("the rows that it changed take {bytes} bytes, and {room} are kept of one write")
+    format!(
+        "the rows that it changed take {bytes} bytes, more than the {room} bytes kept for one \
+             write"
+    )
 }

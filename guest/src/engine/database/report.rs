@@ -47,23 +47,23 @@ impl Change<'_> {
             _ => String::new(),
         };
         match self.what {
-            What::Made => format!("made{rows}"),
+            What::Made => format!("created{rows}"),
             What::Dropped => format!("dropped{rows}"),
             What::Altered => "altered".to_owned(),
             What::Renamed(to) => format!("renamed to {}", to.name),
-            What::Replaced => "dropped and made anew".to_owned(),
-            What::Passing => "made and dropped again".to_owned(),
+            What::Replaced => "dropped and created again".to_owned(),
+            What::Passing => "created and dropped again".to_owned(),
         }
     }
 
     fn json(&self) -> Value {
         let change = match self.what {
-            What::Made => "made",
+            What::Made => "created",
             What::Dropped => "dropped",
             What::Altered => "altered",
             What::Renamed(_) => "renamed",
             What::Replaced => "replaced",
-            What::Passing => "made_and_dropped",
+            What::Passing => "created_and_dropped",
         };
         let object = self.object;
         let mut told = json!({"type": object.kind, "name": object.name, "change": change});
@@ -111,11 +111,11 @@ pub(super) fn report(summary: &Summary, made: &[Option<u64>], output: &mut Outpu
     for (change, rows) in changes.iter_mut().zip(made) {
         change.rows = *rows;
     }
-    let mut text = "Dry run: nothing was kept.\n".to_owned();
+    let mut text = "Dry run: everything was rolled back.\n".to_owned();
     text.push_str(if summary.is_empty() {
-        "It would change nothing.\n"
+        "The SQL would change nothing.\n"
     } else {
-        "It would change:\n"
+        "The SQL would change:\n"
     });
     let lines = lines(summary).into_iter();
     for line in lines.chain(changes.iter().map(Change::line)) {

@@ -18,7 +18,7 @@ impl Database {
     pub(super) fn read(&self, sql: &str, params: &Params, limit: u32) -> Result<Output, Failure> {
         let (mut statement, mode) = self.prepare(sql, Mode::Read)?;
         if mode == Mode::Read && self.layers.verdict && !statement.readonly() {
-            // SQLite cannot tell the question for the journal mode from a change of it.
+            // SQLite does not distinguish a query of the journal mode from a change of it.
             let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
             if !asks {
                 return Err(self.would_write(sql));
@@ -81,7 +81,7 @@ impl Database {
         if statement.is_explain() == 0 {
             return Err(Failure::new(
                 Status::Internal,
-                "SQLite did not explain the statement.",
+                "SQLite returned no plan for the statement.",
             ));
         }
         let reads = statement.readonly();
@@ -124,7 +124,7 @@ impl Database {
         if explains(sql) != (statement.is_explain() != 0) {
             return Err(Failure::new(
                 Status::Internal,
-                "SQLite and sqlarium do not agree whether this statement is an EXPLAIN.",
+                "SQLite and sqlarium disagree on whether this statement is an EXPLAIN.",
             ));
         }
         let seen = self.gate.seen();
@@ -133,7 +133,7 @@ impl Database {
                 Status::Readonly,
                 "This statement would write to the schema table itself.",
             )
-            .hint("The schema is only changed by CREATE, ALTER and DROP."));
+            .hint("Change the schema with CREATE, ALTER and DROP only."));
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ impl Database {
             Some(rows) if rows > most => Ok((
                 most,
                 Some(format!(
-                    "limit was lowered from {rows} to {most}, the most there is (--max-rows)."
+                    "limit was lowered from {rows} to the maximum of {most} (--max-rows)."
                 )),
             )),
             Some(rows) => Ok((rows, None)),

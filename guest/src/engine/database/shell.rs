@@ -1,4 +1,4 @@
-//! Statements of a person's shell, one after the other: a transaction may stay open between them.
+//! Statements of a shell, one after the other: a transaction may stay open between them.
 
 use std::io;
 
@@ -95,7 +95,7 @@ impl Database {
         self.keeps = keep;
     }
 
-    /// Whether EXPLAIN QUERY PLAN tells the plans of triggers too.
+    /// Whether EXPLAIN QUERY PLAN shows the plans of triggers too.
     pub fn explain_triggers(&mut self, on: bool) {
         self.explains_triggers = on;
     }
@@ -191,7 +191,7 @@ impl Database {
         self.check(&statement, sql)
             .map_err(|failure| Some(Trouble::Refused(failure)))?;
         let seen = self.gate.seen();
-        // SQLite cannot tell the question for the journal mode from a change of it.
+        // SQLite does not distinguish a query of the journal mode from a change of it.
         let asks = seen.bare_pragma.as_deref() == Some("journal_mode");
         let explains = match statement.is_explain() {
             0 => Explains::Nothing,
@@ -379,7 +379,7 @@ impl Counters {
 fn internal() -> Failure {
     Failure::new(
         Status::Internal,
-        "SQLite and sqlarium do not agree whether this statement writes.",
+        "SQLite and sqlarium disagree on whether this statement writes.",
     )
 }
 
@@ -404,7 +404,7 @@ mod tests {
     use super::statements;
 
     #[test]
-    fn statements_are_told_apart_as_sqlite_does() {
+    fn statements_are_separated_as_sqlite_does() {
         assert_eq!(
             statements(
                 "SELECT ';'; ; /* ; */ CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END; x -- y"

@@ -11,9 +11,9 @@ use crate::answer::value::Value;
 use crate::engine::guard::authorizer::{Control, Mode};
 use crate::engine::statement::params::Params;
 
-/// What to do about a write that is beyond undo: other lines of the call have been run.
-const ALONE: &str = "Run this statement or transaction alone once more to do it all the same; \
-                     then nothing written before it can be undone either.";
+/// The hint for an irreversible write: other lines of the call have been run.
+const ALONE: &str = "Run this statement or transaction again, alone, to write anyway; then \
+                     earlier writes cannot be undone either.";
 
 /// A transaction that a shell has begun.
 #[derive(Debug, Default)]
@@ -168,7 +168,7 @@ impl Database {
             Ok(tracked) => tracked,
             Err(failure) => return refused(failure),
         };
-        // Compiled anew, behind the start of the recorder.
+        // Compiled again, after the start of the recorder.
         let mut statement = match self.compile(sql, Mode::Shell) {
             Ok(statement) => statement,
             Err(unprepared) => {

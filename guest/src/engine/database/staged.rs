@@ -39,7 +39,7 @@ impl Draft {
         pulse: &Arc<Pulse>,
         files: Files,
     ) -> Result<Self, Failure> {
-        // The host tells a file better than SQLite passes on why it cannot be made.
+        // The host knows better than SQLite why a file cannot be created.
         drop(files.write(name, replace)?);
         let gate = Gate::new();
         let opened = connection::open(

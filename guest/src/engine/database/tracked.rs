@@ -43,7 +43,7 @@ pub(super) struct Done {
     /// Tables that have rows that are not recorded.
     nameless: BTreeSet<String>,
     parts: Parts,
-    /// Why it cannot be taken back, if it could not be followed.
+    /// Why it cannot be undone, if it could not be tracked.
     lost: Option<String>,
     /// What the steps of several statements take.
     bytes: u64,
@@ -77,7 +77,7 @@ impl Done {
         self.lost = self.lost.take().or(next.lost);
     }
 
-    /// Why it is beyond undo, if it is.
+    /// Why it is irreversible, if it is.
     fn beyond(&self, room: Option<u64>) -> Option<String> {
         let why = recorded::beyond(&self.steps, self.nameless.iter().cloned(), room?);
         self.lost.clone().or(why)
@@ -156,11 +156,11 @@ impl Database {
         })
     }
 
-    /// What was done in a transaction that was followed, and why it is beyond undo if it is.
+    /// What was done in a tracked transaction, and why it is irreversible if it is.
     ///
     /// # Errors
     ///
-    /// `invalid_state` if it is, and the client was not told before.
+    /// `invalid_state` if it is, and the client was not warned before.
     pub(super) fn finish(
         &self,
         tracked: Tracked<'_>,
@@ -187,7 +187,7 @@ impl Database {
         let (steps, nameless) = match tracker.finish() {
             Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
                 return Ok(Done::lost(
-                    "the rows that it changed are too many for --memory",
+                    "it changed too many rows to record within --memory",
                 ));
             }
             finished => finished.map_err(fail)?,
@@ -201,7 +201,7 @@ impl Database {
         })
     }
 
-    /// Why what was done is beyond undo, if it is.
+    /// Why the write is irreversible, if it is.
     ///
     /// # Errors
     ///
@@ -237,17 +237,18 @@ impl Database {
                 report(&summary, &made, output);
                 for table in &done.nameless {
                     output.notes.push(format!(
-                        "{table} has rows whose primary key is NULL; changes of such rows are not counted."
+                        "{table} has rows whose primary key is NULL; changes to such rows are not \
+                         counted."
                     ));
                 }
                 if let Some(why) = beyond {
                     output
                         .notes
-                        .push(format!("It would be beyond undo: {why}."));
+                        .push(format!("The write could not be undone: {why}."));
                 }
                 if broken {
                     output.notes.push(
-                        "Foreign keys would lead nowhere, so that the commit would be refused."
+                        "The commit would be refused, because rows would violate foreign keys."
                             .into(),
                     );
                 }

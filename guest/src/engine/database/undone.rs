@@ -20,7 +20,7 @@ use crate::engine::undo::saved::{Print, Saved};
 use crate::engine::undo::schema_diff::objects;
 use crate::engine::undo::statistics;
 
-/// Why something was not taken back: a sentence's middle, or a failure.
+/// Why something was not undone: the middle of a sentence, or a failure.
 type Taken = Result<Result<(), String>, Failure>;
 
 impl Database {
@@ -28,7 +28,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// `invalid_state` if there is none, if it is beyond undo, or if later changes are in the way.
+    /// `invalid_state` if there is none, if it is irreversible, or if later changes conflict.
     pub fn undo(&mut self) -> Result<Output, Failure> {
         if !self.is_recorded() {
             return Err(unrecorded());
@@ -51,9 +51,10 @@ impl Database {
             return Err(Failure::new(
                 Status::InvalidState,
                 if dropped > 0 {
-                    "There is no write left to undo; older ones were dropped from the record."
+                    "There is no write left to undo; older writes were dropped from the record."
                 } else {
-                    "There is no write to undo: this session has made none, or all were undone."
+                    "There is no write to undo: this session has written nothing, or all its \
+                     writes were undone."
                 },
             ));
         };
@@ -61,9 +62,9 @@ impl Database {
         if let Some(why) = &entry.beyond {
             return Err(Failure::new(
                 Status::InvalidState,
-                format!("{what} is beyond undo: {why}. Nothing was changed."),
+                format!("{what} can never be undone: {why}. Nothing was changed."),
             )
-            .hint("What was written before it cannot be undone either."));
+            .hint("Writes before it cannot be undone either."));
         }
         let steps = history.steps(entry.number).map_err(fail)?;
         if let Err(why) = self.all_back(&steps, || {
@@ -75,7 +76,7 @@ impl Database {
                 Status::InvalidState,
                 format!("{what} cannot be undone: {why}. Nothing was changed."),
             )
-            .hint("Look at what is there now, and put it right with a write of your own."));
+            .hint("Check the current state, then correct it with a new write."));
         }
         history.mark(entry.number, State::Undone).map_err(fail)?;
         let mut output = Output {
@@ -150,7 +151,9 @@ impl Database {
             } => {
                 for (table, then) in then {
                     if columns(connection, table).map_err(fail)? != *then {
-                        return Ok(Err(format!("the table {table} has other columns by now")));
+                        return Ok(Err(format!(
+                            "the columns of the table {table} have changed since"
+                        )));
                     }
                 }
                 match changes.take_back(connection) {
@@ -171,11 +174,11 @@ impl Database {
                 if statistics::of(connection).map_err(fail)? == *after {
                     statistics::put(connection, before).map_err(fail)?;
                 } else if *alone {
-                    return Ok(Err("statistics were gathered again since".to_owned()));
+                    return Ok(Err("the statistics have changed since".to_owned()));
                 }
                 Ok(Ok(()))
             }
-            Step::Schema { .. } => Ok(Err("how to take it back was not recorded".into())),
+            Step::Schema { .. } => Ok(Err("its reverse was not recorded".into())),
         }
     }
 
@@ -191,13 +194,13 @@ impl Database {
             match now.iter().find(|other| other.is(object)) {
                 None => {
                     return Ok(Err(format!(
-                        "the {} {} is gone by now",
+                        "the {} {} no longer exists",
                         object.kind, object.name
                     )));
                 }
                 Some(other) if !same(&other.sql, &object.sql) => {
                     return Ok(Err(format!(
-                        "the {} {} was changed since",
+                        "the {} {} has changed since",
                         object.kind, object.name
                     )));
                 }
@@ -210,13 +213,13 @@ impl Database {
             .find(|object| now.iter().any(|other| other.is(object)))
         {
             return Ok(Err(format!(
-                "there is another {} {} by now",
+                "another {} {} exists now",
                 object.kind, object.name
             )));
         }
         for (table, print) in &inverse.prints {
             if Print::of(connection, table).map_err(fail)? != *print {
-                return Ok(Err(format!("the rows of {table} were changed since")));
+                return Ok(Err(format!("the rows of {table} have changed since")));
             }
         }
         for act in &inverse.acts {
@@ -250,7 +253,7 @@ impl Database {
     }
 }
 
-/// Whether SQLite can enforce references while these steps are taken back: the schema stays as it
+/// Whether SQLite can enforce references while these steps are undone: the schema stays as it
 /// is, and all keys from and to the tables fit.
 fn enforceable(connection: &Connection, steps: &[Step]) -> bool {
     steps.iter().all(|step| match step {
@@ -269,7 +272,7 @@ fn in_the_way(failure: Failure) -> Taken {
     match failure.status {
         Status::Syntax | Status::NotFound | Status::Constraint | Status::InvalidState => {
             Ok(Err(if why.is_empty() {
-                "the schema of today does not take its rows back".to_owned()
+                "the current schema does not accept its rows".to_owned()
             } else {
                 why.to_owned()
             }))
@@ -282,11 +285,11 @@ fn in_words(conflict: &Conflict) -> String {
     let table = conflict.table.as_deref().unwrap_or("a table");
     match conflict.kind {
         ConflictKind::Changed => {
-            format!("a row of {table} that it changed holds other values by now")
+            format!("a row of {table} that it changed has other values now")
         }
-        ConflictKind::Gone => format!("a row of {table} that it changed is no longer there"),
-        ConflictKind::Back => format!("a row of {table} that it deleted is there again"),
+        ConflictKind::Gone => format!("a row of {table} that it changed no longer exists"),
+        ConflictKind::Back => format!("a row of {table} that it deleted exists again"),
         ConflictKind::Constraint => format!("a constraint of {table} would be violated"),
-        ConflictKind::Reference => "foreign keys would lead nowhere".to_owned(),
+        ConflictKind::Reference => "foreign keys would be violated".to_owned(),
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::statement::params::Params;
 use crate::engine::undo::Summary;
 use crate::host::interrupt::Pulse;
 
-/// Why what comes from a file is beyond undo.
+/// Why rows that come from a file are irreversible.
 const FROM_FILE: &str = "rows that come from a file are not recorded one by one";
 
 /// A database in one transaction.
@@ -37,7 +37,7 @@ impl Database {
     }
 
     /// Changes the database in one transaction, all or nothing. `what` names it in the record of
-    /// writes (`--undo`), which holds no more of it than that it is beyond undo; that is said before
+    /// writes (`--undo`), which holds no more of it than that it is irreversible; that is reported before
     /// and in `output`.
     ///
     /// # Errors
@@ -230,8 +230,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The failure for work that was told to stop.
+/// The failure for work that was asked to stop.
 pub fn halted(pulse: &Pulse) -> Failure {
     failure::stopped(&pulse.verdict())
-        .unwrap_or_else(|| Failure::new(Status::Interrupted, "The work was interrupted."))
+        .unwrap_or_else(|| Failure::new(Status::Interrupted, "The operation was interrupted."))
 }

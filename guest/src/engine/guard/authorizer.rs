@@ -33,7 +33,7 @@ pub enum Mode {
     Shell,
     /// A statement of a shell that only reads; it may control transactions.
     ShellRead,
-    /// Prepared to be looked at, never run: everything but what takes effect at once.
+    /// Prepared for inspection, never run: everything but what takes effect at once.
     Explain,
     /// Our own look at the schema: writes may be prepared, as R-Tree does when
     /// it is opened, and `query_only` keeps them from running.
@@ -298,7 +298,7 @@ impl State {
                     Err((Rule::Transaction, "control a transaction".into(), None))
                 }
             }
-            // VACUUM attaches a nameless temporary database while it runs.
+            // VACUUM attaches an unnamed temporary database while it runs.
             A::Attach { filename: "" } if self.running && self.writes() => Ok(()),
             A::Attach { filename } if self.running => Err((
                 Rule::VacuumInto,

@@ -25,8 +25,8 @@ struct Pragma {
 }
 
 const NO_VALUE: Value = Value::Refused("it takes no value");
-const POLICY: Value = Value::Refused("the owner of the server fixes it");
-const MEMORY: Value = Value::Refused("the server's --memory budget fixes how much memory is used");
+const POLICY: Value = Value::Refused("only the owner of the server can set it");
+const MEMORY: Value = Value::Refused("the --memory budget of the server limits memory");
 const ANY: &[&str] = &[];
 
 const fn reads(name: &'static str, value: Value) -> Pragma {
@@ -53,7 +53,7 @@ const PRAGMAS: &[Pragma] = &[
     reads("automatic_index", POLICY),
     reads(
         "busy_timeout",
-        Value::Refused("the server's --busy-timeout fixes how long a lock is waited for"),
+        Value::Refused("the --busy-timeout of the server sets how long to wait for a lock"),
     ),
     reads("cache_size", MEMORY),
     reads("cache_spill", MEMORY),
@@ -63,7 +63,7 @@ const PRAGMAS: &[Pragma] = &[
     ),
     reads(
         "cell_size_check",
-        Value::Refused("it guards against damaged files and stays on"),
+        Value::Refused("it protects against damaged files and stays on"),
     ),
     reads("checkpoint_fullfsync", POLICY),
     reads("collation_list", NO_VALUE),
@@ -95,10 +95,7 @@ const PRAGMAS: &[Pragma] = &[
     ),
     reads("journal_size_limit", Value::Setting(ANY)),
     reads("legacy_alter_table", Value::Setting(ANY)),
-    reads(
-        "locking_mode",
-        Value::Refused("a lock never outlives a call here"),
-    ),
+    reads("locking_mode", Value::Refused("locks end with the call")),
     reads("max_page_count", Value::Setting(ANY)),
     reads("mmap_size", MEMORY),
     reads("module_list", NO_VALUE),
@@ -108,7 +105,7 @@ const PRAGMAS: &[Pragma] = &[
     reads("pragma_list", NO_VALUE),
     reads(
         "query_only",
-        Value::Refused("the tool that is called decides whether it may write"),
+        Value::Refused("the called tool decides whether it may write"),
     ),
     reads("quick_check", Value::Subject),
     reads("read_uncommitted", POLICY),
@@ -116,7 +113,7 @@ const PRAGMAS: &[Pragma] = &[
     reads("reverse_unordered_selects", Value::Setting(ANY)),
     reads(
         "schema_version",
-        Value::Refused("a wrong number there damages the database"),
+        Value::Refused("a wrong value damages the database"),
     ),
     reads("secure_delete", Value::Setting(ANY)),
     acts("shrink_memory", NO_VALUE),
@@ -133,7 +130,7 @@ const PRAGMAS: &[Pragma] = &[
     reads("threads", POLICY),
     reads(
         "trusted_schema",
-        Value::Refused("a schema that came with the file is never trusted here"),
+        Value::Refused("the schema of a database file is never trusted"),
     ),
     reads("user_version", Value::Setting(ANY)),
     reads("wal_autocheckpoint", Value::Setting(ANY)),
@@ -143,7 +140,7 @@ const PRAGMAS: &[Pragma] = &[
     ),
     reads(
         "writable_schema",
-        Value::Refused("the schema is only changed by CREATE, ALTER and DROP"),
+        Value::Refused("change the schema with CREATE, ALTER and DROP only"),
     ),
 ];
 

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_table_is_told_with_its_columns_and_where_its_text_is() {
+    fn each_table_is_found_with_its_columns_and_the_source_of_its_text() {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .execute_batch(

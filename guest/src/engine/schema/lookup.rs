@@ -30,7 +30,7 @@ pub fn check_names(connection: &Connection) -> rusqlite::Result<()> {
                 return Err(rusqlite::Error::SqliteFailure(
                     ffi::Error::new(ffi::SQLITE_CORRUPT),
                     Some(format!(
-                        "the definition of {name} holds text that is not UTF-8"
+                        "the definition of {name} contains text that is not UTF-8"
                     )),
                 ));
             }
@@ -91,7 +91,7 @@ pub fn hint(connection: &Connection, error: &rusqlite::Error, sql: &str) -> Opti
             // SQLite's own advice for a name in double quotes.
             if let Some((name, _)) = name.split_once("\" - should this be a string literal") {
                 let name = name.trim_start_matches('"');
-                return Some(format!("For a text, write it in single quotes: '{name}'."));
+                return Some(format!("Write a string in single quotes: '{name}'."));
             }
             column(connection, last_part(name), sql)
         }
@@ -157,7 +157,9 @@ fn function(connection: &Connection, name: &str) -> Option<String> {
         .iter()
         .any(|outside| outside.eq_ignore_ascii_case(name))
     {
-        return Some("Functions that reach outside of the database are not built in.".into());
+        return Some(
+            "Functions that access anything outside the database are not built in.".into(),
+        );
     }
     let names = strings(
         connection,

@@ -40,8 +40,11 @@ pub fn find(connection: &Connection, name: &str) -> rusqlite::Result<Result<Rela
     let hint = match (did_you_mean(name, names.iter().copied()), names.len()) {
         (Some(near), _) => visible(&near).into_owned(),
         (None, 0) => "The database has no tables.".to_owned(),
-        (None, 1..=10) => format!("There is: {}.", visible(&names.join(", "))),
-        (None, many) => format!("There are {many} tables and views; the tool tables lists them."),
+        (None, 1..=10) => format!("Tables and views: {}.", visible(&names.join(", "))),
+        (None, many) => format!(
+            "The database has {many} tables and views; the tool tables lists \
+                                 them."
+        ),
     };
     let shown: String = name.chars().take(100).collect();
     Ok(Err(Failure::new(

@@ -39,7 +39,8 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
         Rule::Writes => writes(what, settings),
         Rule::Attach => Failure::new(
             Status::Unsupported,
-            format!("This statement would {what}, and a session only has the files its owner granted."),
+            format!("This statement would {what}, but a session can only use the files that its \
+                     owner granted."),
         )
         .hint(
             "Work with one database at a time, or copy a whole one with sqlarium_backup or sqlarium_migrate; \
@@ -47,28 +48,31 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
         ),
         Rule::VacuumInto => Failure::new(
             Status::Unsupported,
-            format!("VACUUM INTO would {what}, and no statement may create a file."),
+            format!("VACUUM INTO would {what}, but no statement may create a file."),
         )
-        .hint("sqlarium_backup makes a copy, and a plain VACUUM is allowed where writing is."),
+        .hint("Use sqlarium_backup to copy the database, or a plain VACUUM to compact it."),
         Rule::Transaction if matches!(denial.mode, Mode::Batch | Mode::Try) => Failure::new(
             Status::Unsupported,
-            "A batch is one transaction already, so it takes no BEGIN, COMMIT, ROLLBACK, SAVEPOINT or RELEASE.",
+            "A batch is already one transaction, so BEGIN, COMMIT, ROLLBACK, SAVEPOINT and \
+             RELEASE are refused.",
         )
         .hint("Leave these statements out: the batch is committed at its end, or rolled back as a whole."),
         Rule::Transaction => Failure::new(
             Status::Unsupported,
-            "No transaction outlives a call, so BEGIN, COMMIT, ROLLBACK, SAVEPOINT and RELEASE are refused.",
+            "A transaction ends with its call, so BEGIN, COMMIT, ROLLBACK, SAVEPOINT and RELEASE \
+             are refused.",
         )
         .hint("Give all statements to sqlarium_batch, which runs them in one transaction, all or nothing."),
         Rule::Function => Failure::new(
             Status::Unsupported,
-            format!("This statement would {what}, which reaches outside of the database."),
+            format!("This statement would {what}, which accesses something outside the database."),
         ),
         Rule::Pragma(Refusal::Writes) if denial.mode == Mode::Try => untried(what),
         Rule::Pragma(refusal) => refused_pragma(what, refusal, settings),
         Rule::Unknown => Failure::new(
             Status::Unsupported,
-            format!("This statement would {what}, which this build does not know and so does not allow."),
+            format!("This statement would {what}, which is unknown to this build and therefore \
+                     refused."),
         ),
         Rule::Nothing => second(),
     }
@@ -79,13 +83,13 @@ pub fn writes(what: &str, settings: &Settings) -> Failure {
     if settings.readonly {
         Failure::new(
             Status::Readonly,
-            format!("This statement would {what}, and the database is served with --readonly."),
+            format!("This statement would {what}, but the database is served with --readonly."),
         )
-        .hint("Nothing can be written here, by any tool; only the owner of the server can change that.")
+        .hint("No tool can write; only the owner of the server can change that.")
     } else {
         Failure::new(
             Status::Readonly,
-            format!("This statement would {what}, and this call only reads."),
+            format!("This statement would {what}, but this call only reads."),
         )
         .hint("Use sqlarium_exec for one statement that writes, or sqlarium_batch for several.")
     }
@@ -95,7 +99,7 @@ pub fn writes(what: &str, settings: &Settings) -> Failure {
 pub fn unwritable(title: &str) -> Failure {
     Failure::new(
         Status::Readonly,
-        format!("{title} cannot be written: the file or its folder does not allow it."),
+        format!("{title} cannot be written: the permissions of the file or its folder forbid it."),
     )
     .hint("Only reading is possible; use sqlarium_query.")
 }
@@ -105,7 +109,8 @@ pub fn untried(what: &str) -> Failure {
     Failure::new(
         Status::Unsupported,
         format!(
-            "{what} cannot be tried with dry_run: it would not be rolled back. Nothing was changed."
+            "{what} cannot be used with dry_run, because it cannot be rolled back. Nothing was \
+             changed."
         ),
     )
     .hint("Leave it out, or run it without dry_run.")
@@ -115,7 +120,8 @@ pub fn untried(what: &str) -> Failure {
 pub fn second() -> Failure {
     Failure::new(
         Status::Unsupported,
-        "The SQL holds more than one statement, and this call runs exactly one; nothing was run.",
+        "The SQL contains more than one statement, but this call runs exactly one; nothing was \
+         run.",
     )
     .hint("Send one statement at a time, or several that belong together to sqlarium_batch.")
 }
@@ -131,7 +137,7 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &Settings) -> Failure
         }
         Refusal::InTransaction => Failure::new(
             Status::InvalidState,
-            format!("{what} does not take effect inside a transaction, which a batch is."),
+            format!("{what} has no effect inside a transaction, and a batch is one transaction."),
         )
         .hint("Run it alone with sqlarium_exec, before the batch."),
         Refusal::Fixed(reason) => {
@@ -139,14 +145,16 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &Settings) -> Failure
         }
         Refusal::Choices(choices) => Failure::new(
             Status::Unsupported,
-            format!("{what} is refused, because data could be lost or damaged by it."),
+            format!("{what} is refused, because it could lose or damage data."),
         )
-        .hint(format!("It takes {}.", suggest::alternatives(choices))),
+        .hint(format!(
+            "Allowed values: {}.",
+            suggest::alternatives(choices)
+        )),
         Refusal::Unknown => {
             let name = what.strip_prefix("PRAGMA ").unwrap_or(what);
             let name = name.split(" = ").next().unwrap_or(name);
-            let failure =
-                Failure::new(Status::NotFound, format!("There is no pragma {name} here."));
+            let failure = Failure::new(Status::NotFound, format!("There is no PRAGMA {name}."));
             match suggest::did_you_mean(name, pragma::names()) {
                 Some(near) => failure.hint(near),
                 None => failure.hint("PRAGMA pragma_list lists those that SQLite knows."),
@@ -172,7 +180,7 @@ pub fn from_sqlite(error: &rusqlite::Error, about: &Circumstances<'_>) -> Failur
         rusqlite::Error::NulError(_) => nul(),
         other => Failure::new(
             Status::Internal,
-            format!("SQLite could not be asked: {other}."),
+            format!("A call to SQLite failed: {other}."),
         ),
     }
 }
@@ -181,16 +189,16 @@ pub fn from_sqlite(error: &rusqlite::Error, about: &Circumstances<'_>) -> Failur
 pub fn nul() -> Failure {
     Failure::new(
         Status::Syntax,
-        "The SQL holds a NUL byte, behind which SQLite would read nothing.",
+        "The SQL contains a NUL byte, and SQLite would ignore everything after it.",
     )
-    .hint("Remove it; text that holds a NUL can be bound with params.")
+    .hint("Remove it; text that contains a NUL can be bound with params.")
 }
 
 /// The failure for SQL without a statement.
 pub fn empty() -> Failure {
     Failure::new(
         Status::Syntax,
-        "The SQL holds no statement, only white space or comments.",
+        "The SQL contains no statement, only white space or comments.",
     )
 }
 
@@ -219,8 +227,8 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         ErrorCode::DiskFull => Failure::new(
             Status::Full,
             format!(
-                "The disk, the budget of {} bytes by which files may grow (--disk), or PRAGMA \
-                 max_page_count is full.",
+                "No space is left: the disk, the budget of {} bytes for growth of files (--disk) \
+                 or PRAGMA max_page_count is exhausted.",
                 limits.disk_bytes
             ),
         )
@@ -238,21 +246,22 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
             Status::Corrupt,
             format!("{title} is damaged: {said}."),
         )
-        .hint("PRAGMA integrity_check says more; a backup is the way back."),
+        .hint("PRAGMA integrity_check lists the problems; a backup can be restored."),
         ErrorCode::NotADatabase => Failure::new(
             Status::Corrupt,
-            format!("{title} is not an SQLite database, or it is encrypted."),
+            format!("{title} is not a SQLite database, or it is encrypted."),
         )
         .hint("Check that the server was started with the right file."),
         ErrorCode::CannotOpen => Failure::new(
             Status::NotFound,
             format!("{title} cannot be opened: there is no such file, it may not be read, or it is a link."),
         )
-        .hint("Check the name; a database that is not there is never created by reading or writing."),
+        .hint("Check the name; reading or writing never creates a missing database."),
         ErrorCode::SystemIoFailure if error.extended_code == ffi::SQLITE_IOERR_DELETE => {
             Failure::new(
                 Status::Io,
-                format!("A journal beside {title} cannot be removed: its folder does not allow it."),
+                format!("A journal of {title} cannot be removed: the permissions of its folder \
+                         forbid it."),
             )
         }
         ErrorCode::SystemIoFailure => Failure::new(
@@ -266,7 +275,7 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         .hint("A rowid, or an INTEGER PRIMARY KEY, takes whole numbers only."),
         ErrorCode::SchemaChanged => Failure::new(
             Status::InvalidState,
-            "The schema changed again and again while the statement was prepared.",
+            "The schema kept changing while the statement was prepared.",
         )
         .hint("Try again."),
         ErrorCode::OperationAborted => Failure::new(
@@ -281,7 +290,7 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
         ErrorCode::Unknown => syntax(said, None, about),
         ErrorCode::InternalMalfunction | ErrorCode::ApiMisuse | ErrorCode::ParameterOutOfRange => Failure::new(
             Status::Internal,
-            format!("SQLite reports a fault within sqlarium: {said} (code {}).", error.extended_code),
+            format!("SQLite reports an internal error of sqlarium: {said} (code {}).", error.extended_code),
         ),
         _ => Failure::new(
             Status::Internal,
@@ -294,13 +303,13 @@ fn constraint(code: i32, said: &str) -> Failure {
     let failure = Failure::new(Status::Constraint, format!("{}.", capital(said)));
     match code {
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => failure.hint(
-            "A row refers to one that does not exist, or is itself referred to; \
-             PRAGMA foreign_key_list(table) shows the references of a table.",
+            "A row refers to a row that does not exist, or another row still refers to it; PRAGMA \
+             foreign_key_list(table) shows the foreign keys of a table.",
         ),
         ffi::SQLITE_CONSTRAINT_UNIQUE
         | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
         | ffi::SQLITE_CONSTRAINT_ROWID => {
-            failure.hint("There is such a row already; update it, or use INSERT … ON CONFLICT.")
+            failure.hint("Such a row exists already; update it, or use INSERT … ON CONFLICT.")
         }
         ffi::SQLITE_CONSTRAINT_NOTNULL => failure.hint("Give the column a value."),
         ffi::SQLITE_CONSTRAINT_TRIGGER => failure.hint("A trigger of the schema refused it."),
@@ -327,11 +336,11 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
         return Failure::new(
             Status::Busy,
             format!(
-                "Another process keeps the index of {title}'s write-ahead log locked and unfinished; \
-                 waited {waited} for it (--busy-timeout)."
+                "Another process has locked the index of {title}'s write-ahead log and has not \
+                 finished it; waited {waited} for it (--busy-timeout)."
             ),
         )
-        .hint("Try again when that process has finished its transaction, or has been ended.");
+        .hint("Try again when that process has finished its transaction or has ended.");
     }
     // Some locks SQLite does not wait for.
     let waited = if about.waited {
@@ -351,23 +360,32 @@ fn readonly(code: i32, about: &Circumstances<'_>) -> Failure {
     let (forbids, mend) = if about.settings.readonly {
         (
             "--readonly forbids",
-            "Open the database once with a program that may write, such as sqlite3, or start the server without --readonly.",
+            "Open the database once with a program that can write to it, such as sqlite3, or \
+             start the server without --readonly.",
         )
     } else {
         (
-            "the file or its folder does not allow",
-            "Open the database once with a program that may write there, such as sqlite3.",
+            "the permissions of the file or its folder forbid",
+            "Open the database once with a program that can write to it, such as sqlite3.",
         )
     };
     match code {
         ffi::SQLITE_READONLY_ROLLBACK => Failure::new(
             Status::InvalidState,
-            format!("Another program left {title} in the middle of a transaction, and undoing it means writing, which {forbids}."),
+            format!(
+                "Another program left {title} in the middle of a transaction; rolling it back \
+                     needs writing, which {forbids}."
+            ),
         )
         .hint(mend),
-        ffi::SQLITE_READONLY_RECOVERY | ffi::SQLITE_READONLY_CANTINIT | ffi::SQLITE_READONLY_CANTLOCK => Failure::new(
+        ffi::SQLITE_READONLY_RECOVERY
+        | ffi::SQLITE_READONLY_CANTINIT
+        | ffi::SQLITE_READONLY_CANTLOCK => Failure::new(
             Status::InvalidState,
-            format!("{title} has a write-ahead log that needs recovery, and that means writing, which {forbids}."),
+            format!(
+                "{title} has a write-ahead log that needs recovery; recovery needs writing, \
+                     which {forbids}."
+            ),
         )
         .hint(mend),
         ffi::SQLITE_READONLY_DBMOVED => Failure::new(
@@ -409,25 +427,26 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
         || said.starts_with("unterminated string")
     {
         return failure(Status::Syntax).hint(
-            "In a MATCH, words with other characters than letters and digits belong in double quotes within \
-             the string: MATCH '\"well-known\" AND \"c++\"'.",
+            "In a MATCH, put words with characters other than letters and digits in double quotes \
+             inside the string: MATCH '\"well-known\" AND \"c++\"'.",
         );
     }
     if said.eq_ignore_ascii_case("recursion limit") {
         return Failure::new(
             Status::TooBig,
-            "The statement nests deeper than SQLite's parser goes here.",
+            "The statement nests deeper than SQLite's parser allows.",
         )
-        .hint("Use fewer levels of brackets, CASE or subqueries; WITH names a subquery once.");
+        .hint("Use fewer levels of brackets, CASE or subqueries; WITH gives a subquery a name.");
     }
     if said.contains("pattern too complex") {
         return failure(Status::TooBig).hint(
-            "A pattern may have 5000 characters; use instr(), or FTS5 for words in long texts.",
+            "A pattern can have at most 5000 characters; use instr(), or FTS5 for words in long \
+             texts.",
         );
     }
     if said.contains("nested too deep") {
         return failure(Status::TooBig)
-            .hint("A trigger sets itself off again, directly or through others.");
+            .hint("A trigger fires itself again, directly or through other triggers.");
     }
     if said.starts_with("too many arguments on") {
         return failure(Status::Syntax);
@@ -440,7 +459,7 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
                 about.title
             ),
         )
-        .hint("It was made by a newer SQLite, or it is damaged.");
+        .hint("It was written by a newer SQLite, or it is damaged.");
     }
     if said.starts_with("Expression tree is too large")
         || said.contains("too many")
@@ -451,9 +470,10 @@ fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failu
     }
     if said.contains("may not be modified") || said.contains("because it is a view") {
         return failure(Status::Readonly).hint(if said.contains("sqlite_") {
-            "The schema is only changed by CREATE, ALTER and DROP."
+            "Change the schema with CREATE, ALTER and DROP only."
         } else {
-            "It belongs to a virtual table or is a view: write to the virtual table, or to the table below the view."
+            "It belongs to a virtual table or is a view: write to the virtual table, or to the \
+             table that the view reads."
         });
     }
     if said.contains("already exists") || said.contains("already another") {

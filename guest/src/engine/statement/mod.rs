@@ -184,13 +184,13 @@ fn weight(value: ValueRef<'_>) -> u64 {
 fn heavy(kept: usize, size: u64, budget: u64) -> String {
     if kept == 0 {
         format!(
-            "The first row holds {size} bytes, and no more than {budget} are kept for a reply (--reply); \
-             select fewer columns, or parts of the long values with substr()."
+            "The first row has {size} bytes, but a reply can hold only {budget} (--reply); select \
+             fewer columns, or parts of the long values with substr()."
         )
     } else {
         format!(
-            "Only {kept} rows were kept, {budget} bytes being the most for a reply (--reply); select fewer columns, \
-             or go on with LIMIT and OFFSET."
+            "Only {kept} rows are returned, because a reply can hold only {budget} bytes \
+             (--reply); select fewer columns, or continue with LIMIT and OFFSET."
         )
     }
 }

@@ -137,9 +137,9 @@ fn positional<'v>(
         count => format!("The statement has {count} parameters, {}", spelled(names)),
     };
     let message = match values.len() {
-        0 => format!("{takes}, but params gives no value."),
-        1 => format!("{takes}, but params gives one value."),
-        count => format!("{takes}, but params gives {count} values."),
+        0 => format!("{takes}, but params has no value."),
+        1 => format!("{takes}, but params has one value."),
+        count => format!("{takes}, but params has {count} values."),
     };
     let failure = Failure::new(Status::Syntax, message);
     Err(if names.is_empty() {
@@ -147,10 +147,12 @@ fn positional<'v>(
     } else if names.iter().all(Option::is_some)
         && !names[0].as_deref().unwrap_or("?").starts_with('?')
     {
-        failure.hint("Give params as an object with one member for each name.")
+        failure.hint("Give params as an object with one member per name.")
     } else {
-        failure
-            .hint("Give params one value for each, null for NULL, as {\"1\": value} or an array.")
+        failure.hint(
+            "Give params one value per parameter, null for NULL, as {\"1\": value} or an \
+                   array.",
+        )
     })
 }
 
@@ -176,8 +178,8 @@ fn named<'v>(
             );
             let given = values.iter().map(|(key, _)| key.as_str());
             return Err(match suggest::nearest(&name[1..], given) {
-                Some(near) => failure.hint(format!("Did you mean {name} by \"{near}\"?")),
-                None => failure.hint("Give null if it is to be NULL."),
+                Some(near) => failure.hint(format!("Did you mean {name} instead of \"{near}\"?")),
+                None => failure.hint("Give null for NULL."),
             });
         };
         used[index] = true;
@@ -276,9 +278,10 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
         }
         Json::Array(elements) => vector(elements).ok_or_else(|| {
             refuse(format!(
-                "The value of params, {place}, is an array of something other than numbers."
+                "The value of params, {place}, is an array that contains something other than \
+                 numbers."
             ))
-            .hint("An array of numbers is a vector; send other JSON as a string that holds it.")
+            .hint("An array of numbers is a vector; send other JSON as a string.")
         }),
         Json::Object(members) => {
             let mut all = members.iter();
@@ -302,11 +305,13 @@ fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
                 _ => None,
             };
             value.ok_or_else(|| {
-                refuse(format!("The value of params, {place}, is an object that cannot be bound."))
-                    .hint(
-                        "The objects that can be bound are {\"blob\": \"<hex>\"}, {\"integer\": \"<digits>\"} \
-                         and {\"real\": \"Infinity\"}; send other JSON as a string that holds it.",
-                    )
+                refuse(format!(
+                    "The value of params, {place}, is an object that cannot be bound."
+                ))
+                .hint(
+                    "The objects that can be bound are {\"blob\": \"<hex>\"}, {\"integer\": \
+                         \"<digits>\"} and {\"real\": \"Infinity\"}; send other JSON as a string.",
+                )
             })
         }
     }

@@ -1,4 +1,4 @@
-//! Writes that cannot be taken back: said before they run, and where undoing stops.
+//! Irreversible writes: reported before they run, and undo stops at them.
 
 use super::undo::{past, recording, undo};
 use super::*;
@@ -6,7 +6,7 @@ use crate::engine::database::Ending;
 use crate::settings::Limits;
 
 #[test]
-fn what_is_beyond_undo_is_said_before_and_after_and_stops_undoing() {
+fn an_irreversible_write_is_reported_before_and_after_and_stops_undo() {
     let mut engine = engine_with(
         recording(),
         "CREATE TABLE t(a TEXT PRIMARY KEY); CREATE VIRTUAL TABLE f USING fts5(x); INSERT INTO f VALUES('y')",
@@ -26,15 +26,15 @@ fn what_is_beyond_undo_is_said_before_and_after_and_stops_undoing() {
             tried
                 .notes
                 .iter()
-                .any(|note| note.contains(&format!("It would be beyond undo: {why}"))),
+                .any(|note| note.contains(&format!("The write could not be undone: {why}"))),
             "{tried:?}"
         );
-        // That is enough to be told once.
+        // One warning is enough.
         let done = exec(&mut engine, sql).unwrap();
         assert!(
             done.notes
                 .iter()
-                .any(|note| note.contains(&format!("This write is beyond undo: {why}"))),
+                .any(|note| note.contains(&format!("This write cannot be undone: {why}"))),
             "{done:?}"
         );
         refused(undo(&mut engine), Status::InvalidState, why);
@@ -43,7 +43,7 @@ fn what_is_beyond_undo_is_said_before_and_after_and_stops_undoing() {
 }
 
 #[test]
-fn a_write_too_large_to_keep_is_beyond_undo() {
+fn a_write_too_large_to_record_is_irreversible() {
     let settings = Settings {
         limits: Limits {
             memory_bytes: 8 << 20,
@@ -58,18 +58,22 @@ fn a_write_too_large_to_keep_is_beyond_undo() {
     refused(
         exec(&mut engine, "DROP TABLE t"),
         Status::InvalidState,
-        "beyond undo",
+        "could not be undone later",
     );
     let output = exec(&mut engine, "DROP TABLE t").unwrap();
     assert!(
-        output.notes[0].contains("1048576 bytes that are kept of one write"),
+        output.notes[0].contains("1048576 bytes kept for one write"),
         "{output:?}"
     );
-    refused(undo(&mut engine), Status::InvalidState, "beyond undo");
+    refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "can never be undone",
+    );
 }
 
 #[test]
-fn what_is_beyond_undo_runs_when_it_is_asked_for_once_more() {
+fn an_irreversible_write_runs_when_it_is_sent_again() {
     let mut engine = engine_with(
         recording(),
         "CREATE TABLE t(a TEXT PRIMARY KEY, b); CREATE VIRTUAL TABLE f USING fts5(x)",
@@ -82,16 +86,20 @@ fn what_is_beyond_undo_runs_when_it_is_asked_for_once_more() {
     refused(
         null(&mut engine, "x"),
         Status::InvalidState,
-        "Send the same once more",
+        "Send the same call again",
     );
     assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
     assert_eq!(past(&mut engine).len(), 1);
     // Other values are another write.
-    refused(null(&mut engine, "y"), Status::InvalidState, "beyond undo");
+    refused(
+        null(&mut engine, "y"),
+        Status::InvalidState,
+        "could not be undone later",
+    );
     null(&mut engine, "y").unwrap();
     exec(&mut engine, "DELETE FROM t").unwrap_err();
     exec(&mut engine, "DELETE FROM t").unwrap();
-    // Each time anew.
+    // Each time again.
     let sql = "INSERT INTO t VALUES('z', 1); DROP TABLE f; CREATE VIRTUAL TABLE f USING fts5(x)";
     for _ in 0..2 {
         let failure = refused(
@@ -100,7 +108,7 @@ fn what_is_beyond_undo_runs_when_it_is_asked_for_once_more() {
             "the virtual table f",
         );
         assert!(
-            failure.message.starts_with("This write would be"),
+            failure.message.starts_with("This write was rolled back"),
             "{failure}"
         );
         assert_eq!(
@@ -138,8 +146,12 @@ fn what_comes_from_a_file_is_asked_about_before_it_runs() {
     let (output, ran) = import(&mut engine).unwrap();
     assert_eq!(ran, 1);
     assert!(
-        output.notes[0].contains("This write is beyond undo"),
+        output.notes[0].contains("This write cannot be undone"),
         "{output:?}"
     );
-    refused(undo(&mut engine), Status::InvalidState, "is beyond undo");
+    refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "can never be undone",
+    );
 }

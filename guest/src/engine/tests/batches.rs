@@ -90,14 +90,14 @@ fn a_batch_takes_no_transaction_of_its_own() {
                 &format!("INSERT INTO t VALUES (1); {sql}; INSERT INTO t VALUES (2)"),
             ),
             Status::Unsupported,
-            "Statement 2 of the batch (line 1) failed: A batch is one transaction already",
+            "Statement 2 of the batch (line 1) failed: A batch is already one transaction",
         );
     }
     assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
 }
 
 #[test]
-fn what_cannot_be_part_of_a_transaction_is_said() {
+fn a_statement_that_cannot_be_part_of_a_transaction_is_refused() {
     let mut engine = engine("CREATE TABLE t(a)");
     for (sql, status, part) in [
         (
@@ -108,12 +108,12 @@ fn what_cannot_be_part_of_a_transaction_is_said() {
         (
             "PRAGMA foreign_keys = OFF",
             Status::InvalidState,
-            "does not take effect inside",
+            "has no effect inside",
         ),
         (
             "PRAGMA journal_mode = wal",
             Status::InvalidState,
-            "does not take effect inside",
+            "has no effect inside",
         ),
         ("ATTACH 'x' AS x", Status::Unsupported, "attach"),
         (

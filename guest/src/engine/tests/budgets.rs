@@ -47,7 +47,7 @@ fn a_write_that_is_stopped_leaves_nothing_behind() {
     let mut engine = Engine::new(&Settings::default(), host);
     batch(&mut engine, "CREATE TABLE t(a); INSERT INTO t VALUES (1)").unwrap();
     let stern = |sql: &str, whole: bool, engine: &mut Engine| {
-        // From the tenth poll on; the counter starts anew.
+        // From the tenth poll on; the counter starts again.
         host.polls.store(u32::MAX - 10, Ordering::Relaxed);
         let result = if whole {
             batch(engine, sql)
@@ -86,7 +86,7 @@ fn our_own_looks_stop_too() {
 }
 
 #[test]
-fn a_long_call_is_told_of_about_once_a_second() {
+fn a_long_call_reports_progress_about_once_a_second() {
     let mut engine = engine("");
     let told: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let list = Arc::clone(&told);

@@ -1,4 +1,4 @@
-//! Dry runs: what would change is told, and nothing is kept.
+//! Dry runs: they report what would change, and roll it back.
 
 use super::*;
 use crate::engine::database::Ending;
@@ -28,7 +28,7 @@ fn a_dry_run_counts_rows_by_table_and_keeps_nothing() {
     .unwrap();
     assert_eq!(
         told(&output),
-        "Dry run: nothing was kept.\nIt would change:\n  items: 2 rows updated\n"
+        "Dry run: everything was rolled back.\nThe SQL would change:\n  items: 2 rows updated\n"
     );
     assert_eq!(output.changes, None);
     // Without a WHERE, SQLite has a quicker way to delete.
@@ -48,7 +48,7 @@ fn a_dry_run_counts_rows_by_table_and_keeps_nothing() {
     );
     assert!(told(&output).contains("items: 2 rows inserted, 1 updated, 1 deleted"));
     assert_eq!(number(&mut engine, "SELECT sum(price) FROM items"), 18);
-    // And the next write is kept as ever.
+    // And the next write is committed as usual.
     exec(&mut engine, "DELETE FROM items").unwrap();
     assert_eq!(number(&mut engine, "SELECT count(*) FROM items"), 0);
 }
@@ -59,7 +59,7 @@ fn a_row_that_is_changed_back_or_comes_and_goes_is_no_change() {
     let sql = "UPDATE t SET b = 2; UPDATE t SET b = 1; INSERT INTO t VALUES(2, 2); DELETE FROM t WHERE a = 2";
     let output = try_batch(&mut engine, sql).unwrap();
     assert!(
-        told(&output).contains("It would change nothing."),
+        told(&output).contains("The SQL would change nothing."),
         "{output:?}"
     );
 }
@@ -113,8 +113,8 @@ fn what_would_be_made_dropped_and_altered_is_listed_with_its_rows() {
     for line in [
         "wide: 1 row inserted",
         "child: 1 row updated",
-        "table fresh: made with 3 rows",
-        "view v: made",
+        "table fresh: created with 3 rows",
+        "view v: created",
         "table old: dropped with 2 rows",
         "index i: dropped",
         "table parent: dropped with 1 row",
@@ -124,60 +124,61 @@ fn what_would_be_made_dropped_and_altered_is_listed_with_its_rows() {
     }
     assert_eq!(
         output.extra["would_change_schema"][0],
-        json!({"type": "table", "name": "fresh", "change": "made", "rows": 3})
+        json!({"type": "table", "name": "fresh", "change": "created", "rows": 3})
     );
     assert_eq!(number(&mut engine, "SELECT count(*) FROM old"), 2);
 }
 
 #[test]
-fn what_is_told_is_how_it_is_in_the_end() {
+fn the_report_describes_the_state_at_the_end() {
     const BEFORE: &str =
         "CREATE TABLE ch(id INTEGER PRIMARY KEY); INSERT INTO ch VALUES(1), (2), (3);
                CREATE TABLE other(x); INSERT INTO other VALUES(1)";
     for (sql, lines) in [
         (
             "DROP TABLE ch; CREATE TABLE ch(id INTEGER PRIMARY KEY); INSERT INTO ch VALUES(1)",
-            "It would change:\n  ch: 1 row inserted, 3 deleted\n  table ch: dropped and made anew\n",
+            "The SQL would change:\n  ch: 1 row inserted, 3 deleted\n  table ch: dropped and created again\n",
         ),
         (
             "DELETE FROM ch WHERE id = 1; INSERT INTO ch VALUES(7), (8); DROP TABLE ch",
-            "It would change:\n  table ch: dropped with 3 rows\n",
+            "The SQL would change:\n  table ch: dropped with 3 rows\n",
         ),
         (
             "CREATE TABLE q1(x); INSERT INTO q1 VALUES(1), (2); DROP TABLE q1",
-            "It would change nothing.\n  table q1: made and dropped again\n",
+            "The SQL would change nothing.\n  table q1: created and dropped again\n",
         ),
         (
             "CREATE VIRTUAL TABLE f USING fts5(x); INSERT INTO f VALUES('a'); DROP TABLE f",
-            "It would change nothing.\n  table f: made and dropped again\n",
+            "The SQL would change nothing.\n  table f: created and dropped again\n",
         ),
         (
             "ALTER TABLE ch RENAME TO aa; UPDATE aa SET id = 9 WHERE id = 3; ALTER TABLE aa RENAME TO bb",
-            "It would change:\n  bb: 1 row inserted, 1 deleted\n  table ch: renamed to bb\n",
+            "The SQL would change:\n  bb: 1 row inserted, 1 deleted\n  table ch: renamed to bb\n",
         ),
         (
             "CREATE TABLE new(id INTEGER PRIMARY KEY, more); INSERT INTO new SELECT id, 0 FROM ch;
              DROP TABLE ch; ALTER TABLE new RENAME TO ch",
-            "It would change:\n  ch: 3 rows inserted, 3 deleted\n  table ch: dropped and made anew\n",
+            "The SQL would change:\n  ch: 3 rows inserted, 3 deleted\n  table ch: dropped and created again\n",
         ),
         (
             "DROP TABLE ch; ALTER TABLE other RENAME TO ch",
-            "It would change:\n  table ch: dropped with 3 rows\n  table other: renamed to ch\n",
+            "The SQL would change:\n  table ch: dropped with 3 rows\n  table other: renamed to \
+             ch\n",
         ),
         (
             "ALTER TABLE ch RENAME TO aa; CREATE TABLE ch(x); INSERT INTO ch VALUES(1)",
-            "It would change:\n  ch: 1 row inserted\n  table ch: made with 1 row\n  table ch: renamed to aa\n",
+            "The SQL would change:\n  ch: 1 row inserted\n  table ch: created with 1 row\n  table ch: renamed to aa\n",
         ),
         (
             "ANALYZE",
-            "It would change:\n  statistics for the query planner: gathered or dropped\n",
+            "The SQL would change:\n  statistics for the query planner: gathered or dropped\n",
         ),
     ] {
         let mut engine = engine_with(Settings::default(), BEFORE);
         let output = try_batch(&mut engine, sql).unwrap();
         assert_eq!(
             told(&output),
-            format!("Dry run: nothing was kept.\n{lines}"),
+            format!("Dry run: everything was rolled back.\n{lines}"),
             "{sql}"
         );
     }
@@ -191,7 +192,7 @@ fn what_is_told_is_how_it_is_in_the_end() {
 }
 
 #[test]
-fn rows_of_virtual_tables_are_said_to_be_beyond_counting() {
+fn rows_of_virtual_tables_are_reported_as_uncounted() {
     let mut engine = engine(
         "CREATE VIRTUAL TABLE docs USING fts5(body); CREATE VIRTUAL TABLE docs_2 USING rtree(id, a, b)",
     );
@@ -215,7 +216,7 @@ fn rows_of_virtual_tables_are_said_to_be_beyond_counting() {
 }
 
 #[test]
-fn rows_without_a_key_are_said_to_be_passed_over() {
+fn rows_without_a_key_are_reported_as_uncounted() {
     let mut engine = engine("CREATE TABLE t(a TEXT PRIMARY KEY, b)");
     let output = try_exec(&mut engine, "INSERT INTO t VALUES(NULL, 1), ('x', 2)").unwrap();
     assert!(told(&output).contains("t: 1 row inserted"));
@@ -246,7 +247,7 @@ fn a_failure_is_the_one_that_the_real_run_would_have() {
     );
     let output = try_exec(&mut engine, "INSERT INTO c VALUES(7)").unwrap();
     assert!(
-        output.notes[0].contains("the commit would be refused"),
+        output.notes[0].contains("The commit would be refused"),
         "{output:?}"
     );
     refused(
@@ -273,7 +274,7 @@ fn what_a_rollback_does_not_undo_is_refused() {
             "INSERT INTO t VALUES(1); PRAGMA recursive_triggers = 1",
         ),
         Status::Unsupported,
-        "cannot be tried with dry_run",
+        "cannot be used with dry_run",
     );
     refused(
         try_batch(&mut engine, "COMMIT"),
@@ -294,7 +295,7 @@ fn rows_that_a_statement_returns_come_with_the_report() {
     );
     assert!(told(&output).contains("t: 1 row inserted"));
     let output = try_exec(&mut engine, "SELECT 5").unwrap();
-    assert!(told(&output).contains("It would change nothing."));
+    assert!(told(&output).contains("The SQL would change nothing."));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_name_that_does_not_exist_meets_the_nearest_that_do() {
         ),
         (
             "SELECT * FROM customers WHERE name = \"Ann\"",
-            "write it in single quotes: 'Ann'",
+            "Write a string in single quotes: 'Ann'",
         ),
         ("SELECT lenght('x')", "Did you mean length?"),
         ("SELECT frobnicate(1)", "pragma_function_list"),
@@ -144,12 +144,12 @@ fn a_match_that_does_not_parse_is_explained() {
     for pattern in ["well-known", "\"open", "AND", "NEAR(", "c++"] {
         let sql = "SELECT * FROM docs WHERE docs MATCH ?";
         let result = query_with(&mut engine, sql, json!([pattern]));
-        refused(result, Status::Syntax, "belong in double quotes");
+        refused(result, Status::Syntax, "in double quotes inside the string");
     }
 }
 
 #[test]
-fn what_is_there_already_and_what_went_wrong_while_running_is_said() {
+fn existing_objects_and_runtime_errors_are_reported() {
     let mut engine = engine(SCHEMA);
     refused(
         exec(&mut engine, "CREATE TABLE orders(a)"),

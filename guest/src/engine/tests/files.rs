@@ -65,7 +65,7 @@ fn what_another_process_writes_is_seen_at_once() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_never_made() {
+fn a_missing_database_is_never_created() {
     let folder = Folder::new();
     let mut engine = open(&folder.file("typo.db"));
     refused(
@@ -76,7 +76,7 @@ fn a_database_that_is_not_there_is_never_made() {
     refused(
         exec(&mut engine, "CREATE TABLE t(a)"),
         Status::NotFound,
-        "never created",
+        "never creates a missing database",
     );
     assert!(names(&folder).is_empty());
     // It may appear later.
@@ -96,7 +96,7 @@ fn an_empty_file_is_an_empty_database() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_said_to_be_none() {
+fn a_file_that_is_not_a_database_is_refused_as_such() {
     let folder = Folder::new();
     let path = folder.file("notes.txt");
     std::fs::write(&path, "Just a text that goes on for a while. ".repeat(100)).unwrap();
@@ -108,13 +108,13 @@ fn a_file_that_is_no_database_is_said_to_be_none() {
         refused(
             result,
             Status::Corrupt,
-            "shop.db is not an SQLite database, or it is encrypted.",
+            "shop.db is not a SQLite database, or it is encrypted.",
         );
     }
 }
 
 #[test]
-fn a_damaged_file_is_said_to_be_damaged() {
+fn a_damaged_file_is_reported_as_damaged() {
     let folder = Folder::new();
     let path = folder.database(
         "shop.db",
@@ -147,7 +147,7 @@ fn names_that_are_not_utf_8_are_refused_before_they_can_do_harm() {
     refused(
         query(&mut engine, "SELECT * FROM cafe"),
         Status::Corrupt,
-        "cafe holds text that is not UTF-8",
+        "cafe contains text that is not UTF-8",
     );
 }
 

@@ -128,7 +128,7 @@ const NEVER: &[(&str, Status, &str)] = &[
     (
         "PRAGMA query_only = OFF",
         Status::Unsupported,
-        "the tool that is called",
+        "the called tool decides",
     ),
     (
         "PRAGMA trusted_schema = ON",
@@ -173,7 +173,7 @@ const NEVER: &[(&str, Status, &str)] = &[
     (
         "PRAGMA locking_mode = EXCLUSIVE",
         Status::Unsupported,
-        "never outlives a call",
+        "locks end with the call",
     ),
     (
         "PRAGMA journal_mode = OFF",
@@ -183,12 +183,12 @@ const NEVER: &[(&str, Status, &str)] = &[
     (
         "PRAGMA journal_mode = MEMORY",
         Status::Unsupported,
-        "could be lost",
+        "could lose or damage data",
     ),
     (
         "PRAGMA synchronous = 0",
         Status::Unsupported,
-        "could be lost",
+        "could lose or damage data",
     ),
     (
         "PRAGMA schema_version = 1",
@@ -208,7 +208,7 @@ const NEVER: &[(&str, Status, &str)] = &[
     (
         "PRAGMA temp_store_directory = '/tmp'",
         Status::NotFound,
-        "no pragma temp_store_directory",
+        "no PRAGMA temp_store_directory",
     ),
     (
         "PRAGMA usr_version",
@@ -230,7 +230,7 @@ const NEVER: &[(&str, Status, &str)] = &[
     (
         "EXPLAIN PRAGMA query_only = OFF",
         Status::Unsupported,
-        "the tool that is called",
+        "the called tool decides",
     ),
     (
         "EXPLAIN PRAGMA foreign_keys = OFF",

@@ -146,7 +146,7 @@ fn open(path: &Path) -> Engine {
     Engine::new(&on_file(path), &Alone)
 }
 
-/// A host that gives its verdict from the n-th poll on, until it is told to forget it.
+/// A host that gives its verdict from the n-th poll on, until a test resets it.
 struct Stern {
     polls: AtomicU32,
     patience: u32,

@@ -100,7 +100,7 @@ fn values_come_by_storage_class() {
 }
 
 #[test]
-fn rows_beyond_the_limit_are_counted_and_said() {
+fn rows_beyond_the_limit_are_counted_and_reported() {
     let mut engine = limited(5, 100);
     for (count, limit, kept, total, more) in [
         (4, None, 4, Some(4), false),
@@ -133,7 +133,7 @@ fn rows_beyond_the_limit_are_counted_and_said() {
 }
 
 #[test]
-fn a_limit_over_the_most_is_lowered_and_said() {
+fn a_limit_over_the_maximum_is_lowered_and_reported() {
     let mut engine = limited(5, 100);
     let output = query_limit(&mut engine, &series(200), 1_000);
     assert!(output.notes[0].contains("--max-rows"), "{:?}", output.notes);

@@ -87,7 +87,7 @@ const SHOP: &str = "
     CREATE INDEX by_name ON items(name); CREATE VIEW cheap AS SELECT name FROM items WHERE price < 50;";
 
 #[test]
-fn every_kind_of_write_is_taken_back_to_the_last_byte() {
+fn every_kind_of_write_is_undone_to_the_last_byte() {
     for sql in [
         "INSERT INTO items(name) VALUES('new'), ('er')",
         "UPDATE items SET price = 1, picture = x'11'",
@@ -137,7 +137,7 @@ fn every_kind_of_write_is_taken_back_to_the_last_byte() {
 }
 
 #[test]
-fn writes_are_taken_back_one_after_the_other() {
+fn writes_are_undone_one_after_the_other() {
     let folder = Folder::new();
     let (mut engine, path) = on(&folder, SHOP);
     let mut states = vec![everything(&path)];
@@ -159,7 +159,11 @@ fn writes_are_taken_back_one_after_the_other() {
         undo(&mut engine).unwrap();
         assert_eq!(everything(&path), *state);
     }
-    refused(undo(&mut engine), Status::InvalidState, "all were undone");
+    refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "all its writes were undone",
+    );
 }
 
 #[test]
@@ -185,27 +189,27 @@ fn full_text_search_finds_what_was_there_before() {
 }
 
 #[test]
-fn later_changes_of_another_process_are_in_the_way_and_stay() {
+fn later_changes_by_another_process_conflict_and_stay() {
     for (write, meddle, why) in [
         (
             "UPDATE items SET name = 'mine' WHERE id = 1",
             "UPDATE items SET name = 'theirs' WHERE id = 1",
-            "a row of items that it changed holds other values",
+            "a row of items that it changed has other values",
         ),
         (
             "UPDATE items SET name = 'mine' WHERE id = 1",
             "DELETE FROM items WHERE id = 1",
-            "a row of items that it changed is no longer there",
+            "a row of items that it changed no longer exists",
         ),
         (
             "DELETE FROM items WHERE id = 2",
             "INSERT INTO items(id, name) VALUES(2, 'theirs')",
-            "a row of items that it deleted is there again",
+            "a row of items that it deleted exists again",
         ),
         (
             "INSERT INTO parent VALUES(9, 'r')",
             "INSERT INTO child(p) VALUES(9)",
-            "foreign keys would lead nowhere",
+            "foreign keys would be violated",
         ),
         (
             "UPDATE parent SET n = 'm' WHERE id = 1",
@@ -215,23 +219,27 @@ fn later_changes_of_another_process_are_in_the_way_and_stay() {
         (
             "INSERT INTO plain VALUES(8)",
             "ALTER TABLE plain ADD COLUMN y",
-            "the table plain has other columns",
+            "the columns of the table plain have changed",
         ),
         (
             "CREATE TABLE t(a)",
             "INSERT INTO t VALUES(1)",
-            "the rows of t were changed since",
+            "the rows of t have changed since",
         ),
-        ("CREATE TABLE t(a)", "DROP TABLE t", "the table t is gone"),
+        (
+            "CREATE TABLE t(a)",
+            "DROP TABLE t",
+            "the table t no longer exists",
+        ),
         (
             "CREATE TABLE t(a)",
             "ALTER TABLE t ADD COLUMN b",
-            "the table t was changed since",
+            "the table t has changed since",
         ),
         (
             "DROP TABLE plain",
             "CREATE TABLE plain(z)",
-            "there is another table plain",
+            "another table plain exists",
         ),
         (
             "DROP TABLE plain",
@@ -241,12 +249,12 @@ fn later_changes_of_another_process_are_in_the_way_and_stay() {
         (
             "ALTER TABLE plain ADD COLUMN y",
             "INSERT INTO plain VALUES(1, 2)",
-            "the rows of plain were changed since",
+            "the rows of plain have changed since",
         ),
         (
             "CREATE VIRTUAL TABLE f USING fts5(x)",
             "INSERT INTO f VALUES('y')",
-            "were changed since",
+            "have changed since",
         ),
     ] {
         let folder = Folder::new();
@@ -284,7 +292,7 @@ fn later_changes_of_another_process_are_in_the_way_and_stay() {
 }
 
 #[test]
-fn changes_elsewhere_are_not_in_the_way() {
+fn changes_elsewhere_do_not_conflict() {
     let folder = Folder::new();
     let (mut engine, path) = on(&folder, SHOP);
     exec(&mut engine, "UPDATE items SET name = 'mine' WHERE id = 1").unwrap();
@@ -298,7 +306,7 @@ fn changes_elsewhere_are_not_in_the_way() {
 }
 
 #[test]
-fn the_oldest_writes_are_dropped_when_the_record_is_full_and_that_is_said() {
+fn a_full_record_drops_its_oldest_writes_and_reports_it() {
     let settings = Settings {
         limits: Limits {
             disk_bytes: 400_000,
@@ -313,7 +321,7 @@ fn the_oldest_writes_are_dropped_when_the_record_is_full_and_that_is_said() {
         said |= output
             .notes
             .iter()
-            .any(|note| note.contains("oldest were dropped"));
+            .any(|note| note.contains("oldest writes were dropped"));
     }
     assert!(said);
     let (entries, dropped) = engine.database(None).unwrap().past(99).unwrap();
@@ -323,7 +331,7 @@ fn the_oldest_writes_are_dropped_when_the_record_is_full_and_that_is_said() {
     refused(
         undo(&mut engine),
         Status::InvalidState,
-        "older ones were dropped",
+        "older writes were dropped",
     );
     assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 3);
 }
@@ -343,17 +351,17 @@ fn what_changes_nothing_or_fails_is_not_recorded() {
     refused(
         exec(&mut engine, "BEGIN"),
         Status::Unsupported,
-        "No transaction outlives a call",
+        "A transaction ends with its call",
     );
     assert_eq!(
         past(&mut engine),
-        [("table t made".to_owned(), State::Done)]
+        [("table t created".to_owned(), State::Done)]
     );
     assert_eq!(number(&mut engine, "PRAGMA user_version"), 4);
 }
 
 #[test]
-fn a_write_that_was_cut_off_around_its_commit_is_found_out() {
+fn a_write_that_was_aborted_during_its_commit_is_resolved() {
     let folder = Folder::new();
     let record = folder.file("record");
     let path = folder.database(
@@ -375,7 +383,7 @@ fn a_write_that_was_cut_off_around_its_commit_is_found_out() {
             .unwrap();
     };
     exec(&mut fresh(), "UPDATE t SET b = 2").unwrap();
-    // Committed, and cut off before that was confirmed.
+    // Committed, and aborted before that was confirmed.
     doubt(State::Doubtful);
     assert_eq!(past(&mut fresh())[0].1, State::Done);
     // Cut off before the commit.
@@ -403,12 +411,12 @@ fn a_write_that_was_cut_off_around_its_commit_is_found_out() {
     refused(
         undo(&mut fresh()),
         Status::InvalidState,
-        "other changes hide what became of it",
+        "other changes hide whether it was committed",
     );
 }
 
 #[test]
-fn without_a_record_there_is_nothing_to_undo_and_that_says_where_there_is() {
+fn without_a_record_undo_is_refused_with_how_to_get_one() {
     let mut engine = engine("CREATE TABLE t(a)");
     refused(undo(&mut engine), Status::Unsupported, "mcp --undo");
     let past = engine.database(None).unwrap().past(9);
@@ -416,7 +424,7 @@ fn without_a_record_there_is_nothing_to_undo_and_that_says_where_there_is() {
 }
 
 #[test]
-fn keys_that_do_not_fit_their_table_are_not_in_the_way() {
+fn mismatched_foreign_keys_do_not_conflict() {
     let folder = Folder::new();
     let (mut engine, path) = on(&folder, "");
     let mut states = Vec::new();
@@ -453,17 +461,17 @@ fn keys_that_do_not_fit_their_table_are_not_in_the_way() {
 }
 
 #[test]
-fn references_that_undoing_would_break_are_in_the_way() {
+fn foreign_keys_that_undo_would_violate_conflict() {
     for (write, meddle, why) in [
         (
             "CREATE UNIQUE INDEX i ON plain(x)",
             "CREATE TABLE c(x REFERENCES plain(x)); INSERT INTO c VALUES(9)",
-            "foreign keys of c would not fit the table that they name",
+            "foreign keys of c would not match the table that they refer to",
         ),
         (
             "CREATE INDEX j ON plain(x); INSERT INTO parent VALUES(9)",
             "INSERT INTO child VALUES(9)",
-            "foreign keys would lead nowhere, those of child",
+            "foreign keys of child would be violated",
         ),
     ] {
         let folder = Folder::new();
@@ -490,7 +498,7 @@ fn undoing_leaves_the_choice_of_foreign_keys_as_it_is() {
 }
 
 #[test]
-fn statistics_are_taken_back_too() {
+fn statistics_are_undone_too() {
     let folder = Folder::new();
     let (mut engine, path) = on(&folder, SHOP);
     let mut states = Vec::new();
@@ -516,7 +524,7 @@ fn statistics_are_taken_back_too() {
     }
     // Others gather them, too; that does not keep a table from coming back.
     for (write, refusal) in [
-        ("ANALYZE", Some("statistics were gathered again")),
+        ("ANALYZE", Some("the statistics have changed")),
         ("DROP TABLE norowid", None),
     ] {
         exec(&mut engine, write).unwrap();

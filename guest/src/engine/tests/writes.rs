@@ -295,25 +295,25 @@ fn params_that_do_not_match_are_named() {
         (
             "SELECT ?1",
             json!(null),
-            "one parameter, ?1, but params gives no value",
+            "one parameter, ?1, but params has no value",
         ),
         ("SELECT :a", json!(null), "Give params as an object"),
         (
             "SELECT ?, ?",
             json!([1]),
-            "2 parameters, ?, ?, but params gives one value",
+            "2 parameters, ?, ?, but params has one value",
         ),
         (
             "SELECT ?",
             json!([1, 2]),
-            "one parameter, ?, but params gives 2 values",
+            "one parameter, ?, but params has 2 values",
         ),
         ("SELECT 1", json!([1]), "no parameters"),
         ("SELECT 1", json!({"a": 1}), "no parameters"),
         (
             "SELECT :name",
             json!({"nme": 1}),
-            "Did you mean :name by \"nme\"",
+            "Did you mean :name instead of \"nme\"?",
         ),
         (
             "SELECT :name",

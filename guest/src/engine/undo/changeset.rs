@@ -63,7 +63,7 @@ impl Drop for Bytes {
     }
 }
 
-/// Why a changeset was not taken back.
+/// Why a changeset was not reverted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The table of the first row in the way; none for a reference between tables.
@@ -83,7 +83,7 @@ pub enum ConflictKind {
     Back,
     /// A constraint of the schema would be violated.
     Constraint,
-    /// A foreign key would lead nowhere.
+    /// A foreign key would be violated.
     Reference,
 }
 
@@ -226,7 +226,7 @@ impl Changeset {
                 }
             }
         }
-        // SAFETY: as above; it is not used afterwards. What went wrong on the way is told here.
+        // SAFETY: as above; it is not used afterwards. An error on the way is reported here.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
         check(unsafe { ffi::sqlite3changeset_finalize(iterator) })?;
         Ok(counts)

@@ -1,8 +1,8 @@
-//! The record of what a session writes, so that it can be taken back (`--undo`).
+//! The record of what a session writes, so that it can be undone (`--undo`).
 //!
-//! It is a database of its own in the host's memory, which outlives an instance that is cut off. An
+//! It is a database of its own in the host's memory, which outlives an aborted instance. An
 //! entry is written before the commit that it describes and confirmed behind it, so that what was
-//! cut off in between is known to be in doubt.
+//! aborted in between is known to be in doubt.
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub enum State {
     Doubtful,
     /// Committed.
     Done,
-    /// About to be taken back, and perhaps taken back.
+    /// About to be undone, and perhaps undone.
     Leaving,
     /// Taken back.
     Undone,
@@ -31,9 +31,9 @@ impl State {
     /// The word that stands in answers.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Doubtful => "cut off",
+            Self::Doubtful => "aborted",
             Self::Done => "done",
-            Self::Leaving => "cut off while undone",
+            Self::Leaving => "aborted during undo",
             Self::Undone => "undone",
         }
     }
@@ -52,7 +52,7 @@ pub struct Entry {
     pub sql: String,
     /// What it changed, for a reader.
     pub summary: String,
-    /// Why it cannot be taken back, if it cannot.
+    /// Why it is irreversible, if it is.
     pub beyond: Option<String>,
     /// How far it has come.
     pub state: State,
@@ -69,7 +69,7 @@ pub struct Draft<'a> {
     pub sql: &'a str,
     /// What it changed.
     pub summary: &'a str,
-    /// Why it cannot be taken back, if it cannot.
+    /// Why it is irreversible, if it is.
     pub beyond: Option<&'a str>,
 }
 
@@ -268,7 +268,7 @@ impl History {
         Ok(())
     }
 
-    /// Says of an entry why it cannot be taken back.
+    /// Marks an entry as irreversible, with the reason.
     ///
     /// # Errors
     ///
@@ -321,7 +321,7 @@ impl History {
             })
     }
 
-    /// The last entry of a database that was not taken back.
+    /// The last entry of a database that was not undone.
     ///
     /// # Errors
     ///

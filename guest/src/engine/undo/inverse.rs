@@ -1,4 +1,4 @@
-//! How a change of the schema is taken back, decided when it is made.
+//! How a schema change is reverted, decided when it is made.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub enum Act {
     Fill(usize),
 }
 
-/// How a change of the schema is taken back.
+/// How a schema change is reverted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inverse {
     /// What has to be there as it was left.

@@ -3,7 +3,7 @@
 //! Rows are recorded by SQLite's session extension ([`session`]), which cannot follow a table
 //! through a change of the schema. So what each statement of the schema does is found by comparing
 //! the schema before and after it ([`schema`]), and the rows before it and behind it are recorded
-//! apart. How to take a change of the schema back is decided when it is made ([`inverse`]), and the
+//! apart. How to revert a schema change is decided when it is made ([`inverse`]), and the
 //! rows that go with it are saved before ([`saved`]). What all of it comes to is a [`Summary`].
 
 pub mod changeset;
@@ -35,7 +35,7 @@ pub enum Step {
     Rows {
         /// Which and how.
         changes: Changeset,
-        /// The columns that their tables had then; empty if it is not to be taken back.
+        /// The columns that their tables had then; empty if it is not to be undone.
         columns: Vec<(String, Vec<String>)>,
     },
     /// The schema was changed.
@@ -44,7 +44,7 @@ pub enum Step {
         before: Vec<Object>,
         /// As it is.
         after: Vec<Object>,
-        /// How to take it back, or why that cannot be; none if it is not to be taken back.
+        /// How to revert it, or why it is irreversible; none if it is not to be undone.
         inverse: Option<Result<Inverse, String>>,
         /// The rows that it needs for that.
         saved: Vec<Saved>,
@@ -70,7 +70,7 @@ pub struct Tracker<'c> {
     /// What was there before the statement of the schema that runs.
     before: Option<Before>,
     steps: Vec<Step>,
-    /// How many bytes of rows may be saved, if all is to be taken back one day.
+    /// How many bytes of rows may be saved, if all is to be undone one day.
     room: Option<u64>,
     /// Tables that have rows whose primary key is NULL, which are not recorded.
     nameless: BTreeSet<String>,
@@ -87,12 +87,12 @@ struct Before {
     saved: Vec<Saved>,
     /// The columns of the tables that it alters.
     columns: Vec<(String, Vec<String>)>,
-    /// Why it cannot be taken back, if that is known before it runs.
+    /// Why it is irreversible, if that is known before it runs.
     beyond: Option<String>,
 }
 
 impl<'c> Tracker<'c> {
-    /// Starts to follow a transaction; with `room`, so that it can be taken back.
+    /// Starts to track a transaction; with `room`, so that it can be undone.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl<'c> Tracker<'c> {
                 Some(saved) => before.saved.push(saved),
                 None => {
                     before.beyond = Some(format!(
-                        "the rows of {table} take more than the {room} bytes that are kept of one write"
+                        "the rows of {table} take more than the {room} bytes kept for one write"
                     ));
                 }
             }

@@ -1,4 +1,4 @@
-//! Foreign keys that lead nowhere, table by table.
+//! Foreign-key violations, table by table.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::engine::schema::catalogue::text;
 /// What is wrong with the foreign keys of each table of `main` that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Astray {
-    /// How many rows lead nowhere; none if a key does not fit the table that it names, so that
-    /// SQLite cannot tell.
+    /// How many rows violate a foreign key; none if a key does not match the table that it names, so that
+    /// SQLite cannot check.
     tables: BTreeMap<String, Option<i64>>,
 }
 
@@ -50,10 +50,10 @@ impl Astray {
             .find_map(|(table, now)| match (before.tables.get(table), now) {
                 (Some(None), _) => None,
                 (_, None) => Some(format!(
-                    "foreign keys of {table} would not fit the table that they name"
+                    "foreign keys of {table} would not match the table that they refer to"
                 )),
                 (was, Some(now)) => (*now > was.copied().flatten().unwrap_or_default())
-                    .then(|| format!("foreign keys would lead nowhere, those of {table}")),
+                    .then(|| format!("foreign keys of {table} would be violated")),
             })
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a table that is about to go, kept to bring it back.
+//! Rows of a table that is about to be dropped, saved to restore it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -21,7 +21,7 @@ pub struct Saved {
     pub sequence: Option<i64>,
 }
 
-/// What tells one content of a table from another: the number of rows, and the sum of their hashes.
+/// The fingerprint of a table's content: the number of rows, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Print {
     rows: u64,

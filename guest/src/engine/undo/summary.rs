@@ -127,7 +127,7 @@ impl Summary {
         }
     }
 
-    /// What became of the tables, which their names alone do not tell.
+    /// What became of the tables; their names alone do not show it.
     fn conclude(&mut self, first: &[Object], last: &[Object], lives: Lives) {
         let find = |all: &[Object], name: &str| {
             all.iter()

@@ -19,7 +19,7 @@ pub struct Grid {
     /// Rows whose widths are not settled yet; `None` from when they are.
     held: Option<Vec<Vec<Cell>>>,
     bytes: usize,
-    /// Whether any row takes more than one line, so that rows are told apart by rules.
+    /// Whether any row takes more than one line, so that rules separate the rows.
     tall: bool,
     /// Whether a row was printed, and may need a rule behind it.
     printed: bool,
@@ -91,7 +91,7 @@ impl Grid {
         grid
     }
 
-    /// Keeps a row, or prints it once too much is kept.
+    /// Holds a row back, or prints it once too much is held.
     pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let cells: Vec<Cell> = values
             .iter()

@@ -72,16 +72,18 @@ fn columns_of_one_name_are_all_shown() {
 }
 
 #[test]
-fn more_rows_are_said_with_the_limit_and_the_total_where_it_is_known() {
+fn the_count_says_that_more_rows_exist_and_how_to_get_them() {
     let mut some = rows(&["a"], vec![vec![Value::Integer(1)]]);
     some.more = true;
-    assert!(
-        shown(some.clone(), &Limits::default()).ends_with("(1 row; more rows exist (limit 200))\n")
-    );
+    let limits = Limits::default();
+    let text = shown(some.clone(), &limits);
+    assert!(text.ends_with("(1 row; more rows exist, raise the limit of 200)\n"));
     some.total = Some(7);
-    assert!(
-        shown(some, &Limits::default()).ends_with("(1 of 7 rows; more rows exist (limit 200))\n")
-    );
+    let text = shown(some.clone(), &limits);
+    assert!(text.ends_with("(1 of 7 rows; more rows exist, raise the limit of 200)\n"));
+    some.limit = limits.max_rows;
+    let text = shown(some, &limits);
+    assert!(text.ends_with("(1 of 7 rows; more rows exist than --max-rows allows)\n"));
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
 }
 
 #[test]
-fn a_long_cell_is_cut_and_told_how_to_read_on() {
+fn a_long_cell_is_cut_with_how_to_read_the_rest() {
     let page = shown(
         rows(
             &["id", "body"],
@@ -117,7 +119,7 @@ fn a_long_cell_is_cut_and_told_how_to_read_on() {
     );
     assert!(page.contains("xxx… (1048576 characters)\n"));
     assert!(page.contains(
-        "Text longer than 2000 characters is cut in body: read on with substr(body, 2001), or ask for output json."
+        "Text longer than 2000 characters is cut in body: read the rest with substr(body, 2001), or ask for output json."
     ));
     assert!(page.len() < 5_000);
 }

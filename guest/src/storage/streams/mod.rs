@@ -1,6 +1,6 @@
 //! Plain files, as streams: [`Reader`] for one that is there, [`Writer`] for one to be made.
 //!
-//! A name is what the owner granted: a path below the root, or what a person's
+//! A name is what the owner granted: a path below the root, or what the
 //! command names, `-` being standard input and output. What a [`Writer`] makes
 //! has no name until [`Writer::publish`], and is gone if that is never called.
 
@@ -124,10 +124,11 @@ impl Files {
             return Err(Failure::new(
                 Status::Readonly,
                 format!(
-                    "{name} cannot be made: --readonly refuses every write, that of new files too."
+                    "{name} cannot be created: --readonly refuses every write, including new \
+                     files."
                 ),
             )
-            .hint("Without a file name, the text comes in the answer."));
+            .hint("Leave the file name out to get the text in the answer."));
         }
         Ok(())
     }
@@ -152,13 +153,14 @@ impl Files {
         match code {
             ErrorCode::Denied if !self.settings.root => Failure::new(
                 Status::Unsupported,
-                format!("{name} cannot be {done}: this session may not name files."),
+                format!("{name} cannot be {done}: this session has no access to files."),
             )
-            .hint("Only a server started with --root and a folder can read and make files there."),
+            .hint("Only a server started with --root FOLDER can read and create files below it."),
             ErrorCode::Denied => Failure::new(
                 Status::NotFound,
                 format!(
-                    "{name} cannot be {done}: it is no ordinary file below the root, or belongs to a database in use."
+                    "{name} cannot be {done}: it is not an ordinary file below the root, or it \
+                     belongs to a database in use."
                 ),
             )
             .hint(
@@ -170,31 +172,34 @@ impl Files {
                     .hint("Check the path; it is relative to the root."),
                 Verb::Write => Failure::new(
                     Status::NotFound,
-                    format!("{name} cannot be made: its folder is not there."),
+                    format!("{name} cannot be created: its folder does not exist."),
                 ),
             },
             ErrorCode::Exists => Failure::new(
                 Status::InvalidState,
-                format!("{name} exists already, and is left as it is."),
+                format!("{name} exists already and was not changed."),
             )
-            .hint("Choose another name; overwrite replaces it, where a command takes that."),
+            .hint("Choose another name, or use overwrite if the command has that option."),
             ErrorCode::ReadOnly => Failure::new(
                 Status::Readonly,
-                format!("{name} cannot be {done}: the file or its folder does not allow it."),
+                format!("{name} cannot be {done}: the permissions of the file or its folder \
+                         forbid it."),
             ),
             ErrorCode::Full => Failure::new(
                 Status::Full,
                 format!(
-                    "The disk, or the budget of {} bytes by which files may grow (--disk), is full; {name} was not made.",
+                    "No space is left: the disk or the budget of {} bytes for growth of files \
+                     (--disk) is exhausted; {name} was not created.",
                     limits.disk_bytes
                 ),
             )
             .hint("Write less at once: fewer rows, columns or tables."),
             ErrorCode::Busy => Failure::new(
                 Status::Busy,
-                format!("{name} cannot be {done}: it is in use as a database, or another database's journal lies beside it."),
+                format!("{name} cannot be {done}: it is a database in use, or the journal of \
+                         another database lies beside it."),
             )
-            .hint("Choose another name, or try again when nothing uses it."),
+            .hint("Choose another name, or try again when no process uses it."),
             ErrorCode::CannotInit
             | ErrorCode::NoSharedMemory
             | ErrorCode::Invalid
@@ -223,10 +228,13 @@ impl Files {
     }
 
     fn halted(&self) -> io::Error {
-        io::Error::other(
-            stopped(&self.pulse.verdict())
-                .unwrap_or_else(|| Failure::new(Status::Interrupted, "The work was interrupted.")),
-        )
+        io::Error::other(stopped(&self.pulse.verdict()).unwrap_or_else(|| {
+            Failure::new(
+                Status::Interrupted,
+                "The operation was \
+                                                                      interrupted.",
+            )
+        }))
     }
 
     fn error(&self, name: &str, verb: Verb, code: ErrorCode) -> io::Error {
@@ -247,12 +255,12 @@ impl Verb {
     fn done(self) -> &'static str {
         match self {
             Self::Read => "read",
-            Self::Write => "made",
+            Self::Write => "created",
         }
     }
 }
 
-/// A file that is read from its start to its end. Its errors are [`Files::failure`]'s to tell.
+/// A file that is read from its start to its end. [`Files::failure`] explains its errors.
 pub struct Reader {
     file: Box<dyn File>,
     name: String,
@@ -324,7 +332,7 @@ impl BufRead for Reader {
     }
 }
 
-/// A file that is being made. Its errors are [`Files::failure`]'s to tell.
+/// A file that is being created. [`Files::failure`] explains its errors.
 pub struct Writer {
     file: Box<dyn File>,
     name: String,

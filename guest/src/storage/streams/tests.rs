@@ -108,7 +108,7 @@ fn a_file_is_read_from_its_start_to_its_end() {
 }
 
 #[test]
-fn a_full_disk_and_a_spent_budget_are_told_as_they_are() {
+fn a_full_disk_and_a_spent_budget_are_reported() {
     let (memory, files) = desk(false);
     let mut writer = files.write("a", false).unwrap();
     memory.fail(Deed::Write, 0, ErrorCode::Full);
@@ -125,7 +125,7 @@ fn a_full_disk_and_a_spent_budget_are_told_as_they_are() {
 }
 
 #[test]
-fn nothing_is_made_where_nothing_may_be_written_but_standard_output() {
+fn readonly_allows_no_new_file_but_standard_output() {
     let readonly = Settings {
         readonly: true,
         ..Settings::default()

@@ -108,7 +108,7 @@ fn database(path: &Path) {
 }
 
 #[test]
-fn every_misdeed_is_answered_or_cut_off_and_the_next_call_is_answered() {
+fn every_attack_is_answered_or_aborted_and_the_next_call_is_answered() {
     let folder = shop();
     let mut host = Host::hostile(folder.path(), None);
     assert_eq!(host.ask("well"), "well");
@@ -455,7 +455,7 @@ fn no_name_leads_to_a_file_that_was_not_granted() {
 }
 
 #[test]
-fn files_that_are_made_are_whole_and_take_the_place_of_nothing_that_is_in_use() {
+fn new_files_are_complete_and_replace_nothing_in_use() {
     let premises = Premises::new();
     let (before, root) = (premises.outside(), premises.path("root"));
     let listing = || -> BTreeSet<String> {

@@ -47,7 +47,7 @@ fn a_staged_file_is_nowhere_until_it_is_published() {
 }
 
 #[test]
-fn what_is_there_is_replaced_only_if_that_is_asked_for() {
+fn an_existing_file_is_replaced_only_on_request() {
     let folder = folder();
     let storage = with_root(folder.path(), false, MIB);
     let path = folder.path().join("there");

@@ -131,7 +131,7 @@ fn locks_out_of_order_are_refused() {
 }
 
 #[test]
-fn slots_that_are_not_there_are_refused() {
+fn missing_slots_are_refused() {
     let folder = folder();
     for (kind, mut file) in each(folder.path()) {
         for (slot, count) in [

@@ -58,7 +58,7 @@ fn each_side_keeps_out_the_other() {
 }
 
 #[test]
-fn a_guest_that_is_cut_off_leaves_no_lock_and_its_journal_is_rolled_back_by_native_sqlite() {
+fn an_aborted_guest_leaves_no_lock_and_native_sqlite_rolls_its_journal_back() {
     let folder = folder();
     let mut native = Native::open(&folder.path().join("shop.db"));
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)";

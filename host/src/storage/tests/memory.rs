@@ -4,7 +4,7 @@ use super::sandbox::Sandbox;
 use super::*;
 
 #[test]
-fn it_outlives_the_guest_and_a_transaction_that_was_cut_off_is_rolled_back() {
+fn it_outlives_the_guest_and_an_aborted_transaction_is_rolled_back() {
     let folder = folder();
     let storage = with_root(folder.path(), false, 100 * MIB);
     let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)

@@ -111,7 +111,7 @@ fn empty_files_use_up_the_budget_too() {
 }
 
 #[test]
-fn sqlite_says_that_the_disk_is_full_and_goes_on() {
+fn sqlite_reports_that_the_disk_is_full_and_continues() {
     let folder = folder();
     for name in ["memory", "disk.db"] {
         let storage = with_root(folder.path(), false, 2 * MIB);

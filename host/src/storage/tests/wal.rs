@@ -363,7 +363,7 @@ fn a_log_of_several_regions_is_indexed() {
 }
 
 #[test]
-fn a_guest_that_is_cut_off_in_the_middle_of_a_write_keeps_no_one_waiting() {
+fn a_guest_that_is_aborted_during_a_write_keeps_no_one_waiting() {
     let folder = folder();
     let mut native = Native::open(&folder.path().join("shop.db"));
     native.sql("PRAGMA journal_mode = wal; CREATE TABLE t (x)");

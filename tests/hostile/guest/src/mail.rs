@@ -4,7 +4,7 @@ use crate::bindings::sqlarium::sandbox::console::{self, Stream};
 use crate::bindings::sqlarium::sandbox::mailbox;
 use crate::work::spin;
 
-/// Longer than any line may be, and than all that a call may carry over the wall.
+/// Longer than any line may be, and than all that a call may carry across the boundary.
 pub const LONG: usize = 40 << 20;
 
 /// One of them.

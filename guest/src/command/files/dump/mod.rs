@@ -26,17 +26,13 @@ pub const COMMAND: Command = Command {
     name: "dump",
     title: "Dump",
     group: Group::Files,
-    summary: "Write the database as the SQL that makes it again",
-    description: "The database, or the objects whose names match, as SQL that the sqlite3 program \
-                  reads back: schema and rows, of one moment. Into a new file below the root \
-                  (out), or into the answer as far as it fits. For the schema alone: schema.",
+    summary: "Write the database as SQL that recreates it",
+    description: "Write a snapshot of the database, or of the objects whose names match, as SQL \
+                  that recreates schema and rows in sqlite3: to a new file below the root (out), \
+                  or into the answer, cut if too long. For the schema alone use schema.",
     arguments: &[
-        positional(
-            "objects",
-            Shape::Text,
-            "LIKE pattern for names; * stands for %.",
-        ),
-        option("data_only", Shape::Flag, "INSERTs alone."),
+        positional("objects", Shape::Text, "LIKE pattern for names; * means %."),
+        option("data_only", Shape::Flag, "INSERT statements only."),
         OUT,
         OVERWRITE,
     ],
@@ -100,8 +96,9 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if !whole {
         output.extra.insert("more".into(), true.into());
         output.notes.push(format!(
-            "There is more than fits into {limit} characters (--text), and SQL that is cut makes no database. \
-             Give out to write all of it into a file below the root, or objects for less of it."
+            "The SQL is cut: it is longer than {limit} characters (--text), and this part of it \
+             does not recreate the database. Give out to write all of it to a file below the \
+             root, or objects to dump fewer of them."
         ));
     }
     output.notes.append(&mut dump.notes);
@@ -152,9 +149,12 @@ impl<'a> Dump<'a> {
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             return Err(Failure::new(
                 Status::NotFound,
-                format!("No object's name matches {}.", alternatives(&patterns)),
+                format!(
+                    "No object has a name that matches {}.",
+                    alternatives(&patterns)
+                ),
             )
-            .hint("sqlarium_tables lists what there is."));
+            .hint("sqlarium_tables lists the tables and views."));
         }
         dump.all(&all, &wanted, wish)?;
         Ok(Done {

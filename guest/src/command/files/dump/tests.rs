@@ -53,7 +53,7 @@ fn a_real_is_short_where_that_is_exact() {
 }
 
 #[test]
-fn text_is_as_it_stands_unless_a_reader_of_lines_would_change_it() {
+fn text_is_written_unchanged_unless_a_line_reader_would_change_it() {
     let shown = |value: ValueRef<'_>| {
         let mut out = Vec::new();
         literal(&mut out, value).unwrap();

@@ -24,18 +24,22 @@ pub const COMMAND: Command = Command {
     name: "export",
     title: "Export",
     group: Group::Files,
-    summary: "Write a table or the rows of a query as CSV, JSON and the like",
+    summary: "Write a table or the rows of a query as CSV, JSON or another format",
     description: "Write all rows of a table, or of one statement that reads, as csv, json, tabs, \
-                  markdown, insert, quote, line or html: into a new file below the root (out), or \
-                  into the answer as far as it fits. Without format, the file's ending chooses, \
-                  else csv. NULL is empty in csv, '' is \"\".",
+                  markdown, insert, quote, line or html: to a new file below the root (out), or \
+                  into the answer, cut if too long. Default format: by file extension, else csv. \
+                  In csv, NULL is empty and '' is \"\".",
     arguments: &[
-        positional("table", Shape::Text, "Or give sql."),
+        positional("table", Shape::Text, "Table or view; or give sql."),
         option("sql", Shape::Text, "One statement that reads."),
         option("format", Shape::Choice(&FORMATS), ""),
         OUT,
         OVERWRITE,
-        option("no_header", Shape::Flag, "For csv, tabs, html."),
+        option(
+            "no_header",
+            Shape::Flag,
+            "No header line in csv, tabs, html.",
+        ),
     ],
     database: true,
     effect: Effect::Writes {
@@ -54,7 +58,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         _ => {
             return Err(Failure::new(
                 Status::Syntax,
-                "export takes either a table or sql, one of the two.",
+                "export takes either table or sql: give exactly one of them.",
             ));
         }
     };
@@ -68,7 +72,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         if columns.is_empty() {
             return Err(Failure::new(
                 Status::Syntax,
-                "The statement has no rows to export.",
+                "The statement returns no rows to export.",
             ));
         }
         let mut printer = Printer::new(&format, &columns);
@@ -111,8 +115,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             format!("{rows} {unit} shown; ")
         };
         output.notes.push(format!(
-            "{shown}there is more than fits into {limit} characters (--text). Give out to write \
-             all rows into a file below the root, or sql with LIMIT and OFFSET."
+            "{shown}more rows exist than fit into {limit} characters (--text). Give out to write \
+             all rows to a file below the root, or sql with LIMIT and OFFSET."
         ));
     } else if arguments
         .text(OUT.name)

@@ -79,7 +79,7 @@ fn a_first_row_that_does_not_fit_leaves_an_empty_list() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_at_a_row_and_said() {
+fn output_that_does_not_fit_is_cut_at_a_row_and_reported() {
     let file = File::new(
         "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 50000)
          INSERT INTO t SELECT i FROM n",

@@ -26,19 +26,20 @@ pub const COMMAND: Command = Command {
     name: "import",
     title: "Import",
     group: Group::Files,
-    summary: "Read a CSV, TSV or ASCII-separated file into a table",
-    description: "Read a UTF-8 file below the root into a table, all or nothing. A new \
-                  table gets its columns from the first record; a column becomes INTEGER or REAL \
-                  only if that loses nothing (007 stays TEXT). In a table that is there, a first \
-                  record of column names chooses columns, else all go by position. Empty is NULL, \
-                  \"\" is ''. Short records are padded with NULL, and said; long ones refused.",
+    summary: "Import a CSV, TSV or ASCII-separated file into a table",
+    description: "Import a UTF-8 file below the root into a table, all or nothing. A new table \
+                  gets its columns from the first record; a column becomes INTEGER or REAL only \
+                  if no value changes (007 stays TEXT). In an existing table, a first record of \
+                  column names selects columns; otherwise fields go by position. Empty is NULL, \
+                  \"\" is ''. Short records are padded with NULL and reported; long ones are \
+                  refused.",
     arguments: &[
         required("file", Shape::InputPath, ""),
-        required("table", Shape::Text, "Made if it is not there."),
+        required("table", Shape::Text, "Created if missing."),
         option(
             "format",
             Shape::Choice(&["csv", "tsv", "ascii"]),
-            "Default: by the file's ending.",
+            "Default: by file extension.",
         ),
         option(
             "skip",
@@ -46,7 +47,7 @@ pub const COMMAND: Command = Command {
                 min: 0,
                 max: i64::MAX,
             },
-            "Records to leave out first.",
+            "Records to skip first.",
         ),
         option("no_header", Shape::Flag, "The first record is data."),
     ],
@@ -87,7 +88,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if context.settings.readonly {
         return Err(Failure::new(
             Status::Readonly,
-            "Nothing can be imported: --readonly refuses every write.",
+            "Cannot import: --readonly refuses every write.",
         ));
     }
     let database = context.engine.database(arguments.db())?;
@@ -128,7 +129,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     Ok(output)
 }
 
-/// The format that a file's name tells of.
+/// The format that a file's extension stands for.
 fn ending(file: &str) -> &'static str {
     let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending.to_ascii_lowercase().as_str() {
@@ -138,7 +139,7 @@ fn ending(file: &str) -> &'static str {
     }
 }
 
-/// What a person calls the file.
+/// The file's name in messages.
 fn shown(file: &str) -> &str {
     if file == STREAM {
         "standard input"
@@ -280,16 +281,16 @@ impl Job<'_> {
     fn nothing(&self) -> Failure {
         Failure::new(
             Status::Syntax,
-            format!("{} holds no records to import.", shown(self.file)),
+            format!("{} contains no records to import.", shown(self.file)),
         )
     }
 
     fn too_many(&self, record: &Record, columns: usize) -> Failure {
         self.malformed(
             record.line,
-            &format!("{} fields, and there are {columns} columns", record.len()),
+            &format!("{} fields, but there are {columns} columns", record.len()),
         )
-        .hint("Quote fields that hold the separator, or choose another format.")
+        .hint("Quote fields that contain the separator, or choose another format.")
     }
 
     /// How the records go into a table that is there.
@@ -442,7 +443,7 @@ fn survey<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
     if width > MOST_COLUMNS {
         return Err(job.malformed(
             record.line,
-            &format!("{width} fields, and a table has {MOST_COLUMNS} columns at most"),
+            &format!("{width} fields, but a table can have at most {MOST_COLUMNS} columns"),
         ));
     }
     let header = (0..width).map(|index| record.field(index).filter(|_| job.headed));

@@ -255,8 +255,8 @@ impl<R: BufRead> Records<R> {
                     At::Quote | At::Return => {
                         return Err(Problem::Malformed {
                             line: self.line,
-                            what: "a field goes on behind its closing quote; a quote inside a quoted field \
-                                   has to be doubled"
+                            what: "a field continues after its closing quote; inside a quoted \
+                                   field, write each quote twice"
                                 .into(),
                         });
                     }
@@ -308,13 +308,13 @@ impl<R: BufRead> Records<R> {
     fn unclosed(&self, record: &Record) -> Problem {
         Problem::Malformed {
             line: record.line,
-            what: "a quote is opened in this record and never closed".into(),
+            what: "a quote is opened in this record but never closed".into(),
         }
     }
 
     fn too_long(&self, record: &Record, at: At) -> Problem {
         let quote = if at == At::Quoted {
-            "; is a quote not closed?"
+            "; is a closing quote missing?"
         } else {
             ""
         };

@@ -64,14 +64,18 @@ impl Report {
     pub fn tell(self, file: &str, table: &str, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
         let file = shown(file);
-        output.text = Some(format!("{} {unit} from {file} into {table}.\n", self.rows));
+        output.text = Some(format!(
+            "Imported {} {unit} from {file} into {table}\n",
+            self.rows
+        ));
         if let Some(columns) = &self.made {
             output
                 .notes
-                .push(format!("The table was made, with the columns {columns}."));
+                .push(format!("Created the table with the columns {columns}."));
         } else if !self.headed {
             output.notes.push(
-                "The first record was taken for data: it is not made of the table's column names."
+                "The first record was imported as data, because it is not a list of the table's \
+                 column names."
                     .into(),
             );
         }
@@ -91,7 +95,7 @@ impl Report {
         if self.blank > 0 {
             output
                 .notes
-                .push(format!("{} empty lines were left out.", self.blank));
+                .push(format!("{} empty lines were skipped.", self.blank));
         }
         for (name, value) in [
             ("table", json!(table)),

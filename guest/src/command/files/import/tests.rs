@@ -73,7 +73,7 @@ fn an_empty_field_is_nothing_and_an_empty_string_is_in_quotes() {
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over_and_utf_16_is_told() {
+fn a_byte_order_mark_is_skipped_and_utf_16_is_refused() {
     assert_eq!(
         read_as("csv", b"\xef\xbb\xbfa,b").unwrap(),
         [row(&["a", "b"])]
@@ -95,14 +95,14 @@ fn the_other_dialects_have_separators_of_their_own() {
 }
 
 #[test]
-fn what_is_no_record_is_told_with_its_line() {
+fn a_malformed_record_is_reported_with_its_line() {
     let wrong = |text: &[u8]| read_as("csv", text).unwrap_err();
     let (line, what) = wrong(b"a,b\nc,\"d\n\ne");
     assert_eq!(line, 2);
     assert!(what.contains("never closed"), "{what}");
     let (line, what) = wrong(b"a\nb\n\"c\"d\n");
     assert_eq!(line, 3);
-    assert!(what.contains("doubled"), "{what}");
+    assert!(what.contains("write each quote twice"), "{what}");
     let (line, what) = wrong(b"a,b\nc,\xe9\n");
     assert_eq!((line, what.as_str()), (2, "field 2 is not UTF-8"));
     // Together they would be a character, each by itself is none.
@@ -110,7 +110,7 @@ fn what_is_no_record_is_told_with_its_line() {
     assert_eq!(what, "field 1 is not UTF-8");
     let (line, what) = wrong(format!("a\n\"{}\n", "x\n".repeat(600)).as_bytes());
     assert_eq!(line, 2);
-    assert!(what.contains("not closed"), "{what}");
+    assert!(what.contains("closing quote missing"), "{what}");
 }
 
 #[test]

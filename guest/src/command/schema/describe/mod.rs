@@ -80,7 +80,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
         }
         Err(why) => output
             .notes
-            .push(format!("This {} does not work: {why}.", table.kind)),
+            .push(format!("This {} cannot be read: {why}.", table.kind)),
     }
     let note = notes.table(&table.name).and_then(|note| note.note.clone());
     let about = note.as_deref().map(about).unwrap_or_default();
@@ -113,9 +113,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
         }
         Err(failure) => {
             output.text = Some(about).filter(|about| !about.is_empty());
-            output
-                .notes
-                .push(format!("There are no sample rows: {failure}"));
+            output.notes.push(format!("No sample rows: {failure}"));
         }
     }
     Ok(output)
@@ -160,14 +158,14 @@ fn page(
     match &count {
         Count::Exact(1) => head.push_str(", 1 row"),
         Count::Exact(count) => _ = write!(head, ", {count} rows"),
-        Count::AtLeast(count) => _ = write!(head, ", {count} rows or more"),
+        Count::AtLeast(count) => _ = write!(head, ", at least {count} rows"),
         Count::Uncounted => {}
         Count::Failed(why) => _ = write!(head, ", rows could not be counted: {why}"),
     }
     head.push('\n');
     let said = note.and_then(|note| note.note.as_deref());
     head.push_str(&said.map(about).unwrap_or_default());
-    // The columns do not tell where rows come from, nor what a module was told.
+    // The columns show neither where rows come from nor the arguments of a module.
     if let (true, Some(sql)) = (matches!(table.kind.as_str(), "view" | "virtual"), &sql) {
         _ = writeln!(head, "{};", sql.trim_end_matches(';'));
     }
@@ -226,7 +224,7 @@ fn page(
         Err(why) => {
             output
                 .notes
-                .push(format!("This {} does not work: {why}.", table.kind));
+                .push(format!("This {} cannot be read: {why}.", table.kind));
             output.extra.insert("broken".into(), why.into());
         }
     }

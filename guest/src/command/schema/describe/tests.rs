@@ -95,7 +95,7 @@ fn indexes_foreign_keys_and_triggers_are_listed() {
 }
 
 #[test]
-fn a_view_has_columns_and_a_broken_one_says_what_is_wrong() {
+fn a_view_has_columns_and_a_broken_one_shows_its_error() {
     let connection = database(
         "CREATE TABLE t(a); CREATE VIEW v(b) AS SELECT a FROM t;
          CREATE VIEW broken AS SELECT a FROM t2;",
@@ -104,7 +104,7 @@ fn a_view_has_columns_and_a_broken_one_says_what_is_wrong() {
     let output = described(&connection, "broken").unwrap();
     assert_eq!(
         output.notes,
-        ["This view does not work: no such table: main.t2."]
+        ["This view cannot be read: no such table: main.t2."]
     );
     assert!(output.text.unwrap().contains("SELECT a FROM t2;"));
 }
@@ -167,7 +167,7 @@ fn an_unknown_table_is_not_found_and_close_matches_are_offered() {
     let failure = described(&connection, "zzz\n").unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "There is no table or view \"zzz\\n\". There is: customers, orders."
+        "There is no table or view \"zzz\\n\". Tables and views: customers, orders."
     );
     let failure = described(&database(""), "x").unwrap_err();
     assert!(failure.to_string().ends_with("The database has no tables."));

@@ -25,20 +25,20 @@ pub const COMMAND: Command = Command {
     name: "index-text",
     title: "Index text",
     group: Group::Search,
-    summary: "Make a full-text index of a table, kept current by triggers",
-    description: "Make an FTS5 table <table>_fts over text columns of a table, with triggers \
-                  that keep it current, in one transaction. The text stays in the table.",
+    summary: "Create a full-text index of a table, kept up to date by triggers",
+    description: "Create an FTS5 table <table>_fts over text columns of a table, with triggers \
+                  that keep it up to date, in one transaction. The text stays in the table.",
     arguments: &[
         required("table", Shape::Text, ""),
         option(
             "columns",
             Shape::Text,
-            "Names with commas; default: all text columns.",
+            "Comma-separated names; default: all text columns.",
         ),
         option(
             "tokenizer",
             Shape::Choice(&TOKENIZERS),
-            "porter: English stems; trigram: parts of words; default unicode61.",
+            "porter: English stems; trigram: substrings; default unicode61.",
         ),
     ],
     database: true,
@@ -140,7 +140,7 @@ fn plan(
         return Ok(Err(Failure::new(
             Status::Unsupported,
             format!(
-                "{} has columns by all the names of the rowid, so its rows cannot be named.",
+                "{} has columns named rowid, _rowid_ and oid, which hide the rowid of its rows.",
                 table.shown()
             ),
         )));
@@ -155,10 +155,13 @@ fn plan(
     Ok(match plan.in_the_way(connection)? {
         Some(there) => Err(Failure::new(
             Status::InvalidState,
-            format!("There is {} already; nothing was changed.", visible(&there)),
+            format!(
+                "The {} exists already; nothing was changed.",
+                visible(&there)
+            ),
         )
         .hint(format!(
-            "Search with it, or drop {} and the triggers that fill it first.",
+            "Search with it, or first drop {} and its triggers.",
             visible(&plan.index)
         ))),
         None => Ok(plan),
@@ -170,25 +173,23 @@ fn unfit(table: &Relation) -> Option<Failure> {
     let shown = table.shown();
     let (what, hint) = match table.kind.as_str() {
         "view" => (
-            format!("{shown} is a view, and no trigger tells when its rows change."),
-            "Index the table below it.",
+            format!("{shown} is a view, and triggers do not see when its rows change."),
+            "Index the table that it reads.",
         ),
         "virtual" => (
-            format!("{shown} is a virtual table, which takes no triggers."),
-            "An FTS5 table can be searched as it is.",
+            format!("{shown} is a virtual table, which cannot have triggers."),
+            "An FTS5 table can be searched without another index.",
         ),
         "shadow" => (
             format!("{shown} belongs to a virtual table."),
             "Index a table of your own.",
         ),
         _ if table.is_internal() => (
-            format!("{shown} is SQLite's own."),
+            format!("{shown} is an internal table of SQLite."),
             "Index a table of your own.",
         ),
         _ if table.without_rowid => (
-            format!(
-                "{shown} is a WITHOUT ROWID table, and FTS5 names rows by the rowid, which it has not."
-            ),
+            format!("{shown} is a WITHOUT ROWID table, and FTS5 needs the rowid of each row."),
             "Copy the text into a table with an INTEGER PRIMARY KEY and index that.",
         ),
         _ if table.schema != "main" => (
@@ -227,7 +228,7 @@ fn chosen(
         return if columns.is_empty() {
             Err(Failure::new(
                 Status::InvalidState,
-                format!("{} has no column that is declared as text.", table.shown()),
+                format!("{} has no column declared as text.", table.shown()),
             )
             .hint(format!("Name the columns to index. {}", names())))
         } else {
@@ -270,7 +271,7 @@ impl Plan {
         for name in names {
             let mut cursor = statement.query([&name])?;
             if let Some(row) = cursor.next()? {
-                return Ok(Some(format!("a {} {}", text(row, 0)?, text(row, 1)?)));
+                return Ok(Some(format!("{} {}", text(row, 0)?, text(row, 1)?)));
             }
         }
         Ok(None)
@@ -329,7 +330,8 @@ impl Plan {
         let triggers = ["insert", "delete", "update"].map(|event| self.trigger(event));
         let mut output = Output {
             text: Some(format!(
-                "Made {} over {} of {}: {rows} {} indexed.\nSearch it with search, table {}.\n",
+                "Created {} over {} of {} ({rows} {} indexed)\n\
+                 To search it, use search with table {}.\n",
                 self.index,
                 self.columns.join(", "),
                 self.table,
@@ -339,15 +341,15 @@ impl Plan {
             ..Output::default()
         };
         output.notes.push(format!(
-            "The triggers {} keep it current; but INSERT OR REPLACE replaces rows without telling \
-             them: use ON CONFLICT DO UPDATE.",
+            "The triggers {} keep it up to date. INSERT OR REPLACE does not fire the delete \
+             trigger: use ON CONFLICT DO UPDATE instead.",
             triggers.join(", ")
         ));
         if !self.lasting {
             let index = quote(&self.index);
             output.notes.push(format!(
-                "{} has no INTEGER PRIMARY KEY, so VACUUM may give its rows new rowids: run INSERT INTO \
-                 {index}({index}) VALUES('rebuild') after it.",
+                "{} has no INTEGER PRIMARY KEY, so VACUUM may change its rowids: after a VACUUM, \
+                 run INSERT INTO {index}({index}) VALUES('rebuild').",
                 self.table
             ));
         }

@@ -181,7 +181,10 @@ fn nothing_that_is_there_is_touched() {
     json_of(&mut context, "index-text", json!({"table": "docs"}));
     let (status, sentence) = failure(&mut context, "index-text", json!({"table": "docs"}));
     assert_eq!(status, Status::InvalidState);
-    assert!(sentence.contains("a table docs_fts already"), "{sentence}");
+    assert!(
+        sentence.contains("The table docs_fts exists already"),
+        "{sentence}"
+    );
     for sql in [
         "CREATE TABLE docs_FTS_data(x)",
         "CREATE TRIGGER docs_fts_update AFTER INSERT ON docs BEGIN SELECT 1; END",

@@ -22,9 +22,9 @@ pub const COMMAND: Command = Command {
     title: "Search",
     group: Group::Search,
     summary: "Search text, best matches first",
-    description: "Full-text search over FTS5: rowid, score (bm25, more is better) and a snippet \
-                  with **matches** marked. The query is FTS5's: words, \"phrases\", AND OR NOT, \
-                  pre*, column : word; one that FTS5 cannot read is searched for by its words.",
+    description: "Full-text search with FTS5: rowid, score (bm25, higher is better) and a snippet \
+                  with **matches** marked. The query uses FTS5 syntax: words, \"phrases\", AND OR \
+                  NOT, pre*, column : word; if FTS5 cannot parse it, its words are searched for.",
     arguments: &[
         required("query", Shape::Text, ""),
         positional(
@@ -38,7 +38,7 @@ pub const COMMAND: Command = Command {
                 min: 1,
                 max: i64::MAX,
             },
-            "Matches at most, default 10.",
+            "Maximum matches, default 10.",
         ),
         option("full", Shape::Flag, "Whole columns, not a snippet."),
     ],
@@ -66,7 +66,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if query.contains('\0') {
         return Err(Failure::new(
             Status::Syntax,
-            "query holds a NUL, behind which FTS5 would read nothing.",
+            "query contains a NUL character, and FTS5 would ignore everything after it.",
         ));
     }
     let table = arguments.text("table");
@@ -92,8 +92,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         .is_some_and(|rows| rows.rows.is_empty())
     {
         output.notes.push(
-            "Nothing matches. All words must occur: join them with OR for any of them, and end a \
-             word with * for its beginning."
+            "Nothing matches. A match contains all words: join them with OR to match any of them, \
+             and end a word with * to match a prefix."
                 .into(),
         );
     }
@@ -116,10 +116,13 @@ fn choose(
         let every: Vec<&TextIndex> = all.iter().collect();
         return Ok(match every.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => Err(none("There is no FTS5 table here to search.", &old)),
+            [] => Err(none("The database has no FTS5 table to search.", &old)),
             many => Err(Failure::new(
                 Status::Syntax,
-                format!("There are {} FTS5 tables, so table is needed.", many.len()),
+                format!(
+                    "The database has {} FTS5 tables, so table is required.",
+                    many.len()
+                ),
             )
             .hint(format!("Give one of: {}.", list(many)))),
         });
@@ -145,9 +148,9 @@ fn choose(
         [one] => Ok((*one).clone()),
         [] if old.contains(&table) => Err(Failure::new(
             Status::Unsupported,
-            format!("{table} is a table of FTS3 or FTS4, and search works over FTS5."),
+            format!("{table} is an FTS3 or FTS4 table, and search needs FTS5."),
         )
-        .hint("Search it by SQL: SELECT * FROM it WHERE it MATCH 'words'.")),
+        .hint("Search it with SQL: SELECT * FROM it WHERE it MATCH 'words'.")),
         [] => Err(none(&format!("{table} has no full-text index."), &[])),
         many => Err(Failure::new(
             Status::Syntax,
@@ -158,9 +161,9 @@ fn choose(
 }
 
 fn none(what: &str, old: &[String]) -> Failure {
-    let mut hint = "The command index-text makes one of a table's text columns.".to_owned();
+    let mut hint = "The command index-text creates one for the text columns of a table.".to_owned();
     if !old.is_empty() {
-        hint.push_str(" The tables of FTS3 and FTS4 can be searched by SQL, with MATCH.");
+        hint.push_str(" FTS3 and FTS4 tables can be searched with MATCH in SQL.");
     }
     Failure::new(Status::NotFound, what).hint(hint)
 }
@@ -205,9 +208,12 @@ impl Search<'_> {
         if !query.contains(char::is_alphanumeric) {
             return Err(Failure::new(
                 Status::Syntax,
-                "query holds no word: no letter and no digit.",
+                "query contains no word: no letter and no digit.",
             )
-            .hint("Put other characters into double quotes, if the index has them, or search by SQL with LIKE."));
+            .hint(
+                "Put other characters in double quotes if the index contains them, or search \
+                   with LIKE in SQL.",
+            ));
         }
         // An index without places of words (detail) takes no phrases, not even of two words that
         // a hyphen joins.
@@ -217,8 +223,8 @@ impl Search<'_> {
                 output.notes.insert(
                     0,
                     format!(
-                        "FTS5 does not take this query as it stands ({why}); searched for its words \
-                         instead: {words}"
+                        "FTS5 cannot parse this query ({why}); searched for its words instead: \
+                         {words}"
                     ),
                 );
                 return Ok((output, words));
@@ -232,7 +238,7 @@ impl Search<'_> {
         if self.index.content == Content::Nothing {
             let mut output = self.ask(database, query, Form::Bare)?;
             output.notes.push(format!(
-                "{} is contentless: it keeps no text, so there are only rowids and scores.",
+                "{} is contentless: it stores no text, so only rowids and scores are shown.",
                 self.index.name
             ));
             return Ok(output);
@@ -252,15 +258,15 @@ impl Search<'_> {
         let name = &self.index.name;
         if is_unexplained(&cause) {
             output.notes.push(format!(
-                "{name} takes its text from {table}, which cannot be read, so there are only \
-                 rowids and scores."
+                "{name} takes its text from {table}, which cannot be read, so only rowids and \
+                 scores are shown."
             ));
             return Ok(output);
         }
         let quoted = quote(name);
         output.notes.push(format!(
-            "{name} is out of step with {table}, so there are only rowids and scores; bring it up to \
-             date with INSERT INTO {quoted}({quoted}) VALUES('rebuild')."
+            "{name} is out of sync with {table}, so only rowids and scores are shown; rebuild it \
+             with INSERT INTO {quoted}({quoted}) VALUES('rebuild')."
         ));
         Ok(output)
     }

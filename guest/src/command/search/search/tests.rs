@@ -120,8 +120,7 @@ fn a_query_that_fts5_cannot_read_is_explained_and_searched_for_by_its_words() {
         assert_eq!(object["match"], words, "{query}");
         let note = object["notes"][0].as_str().unwrap();
         assert!(
-            note.starts_with("FTS5 does not take this query as it stands (")
-                && note.ends_with(words),
+            note.starts_with("FTS5 cannot parse this query (") && note.ends_with(words),
             "{note}"
         );
         if found > 0 {
@@ -217,7 +216,7 @@ fn the_table_may_be_the_index_or_the_table_that_it_indexes() {
 }
 
 #[test]
-fn without_an_index_the_way_to_one_is_told() {
+fn without_an_index_the_hint_is_index_text() {
     let (status, sentence) = failure(
         &mut made("CREATE TABLE t(x)"),
         "search",
@@ -244,13 +243,13 @@ fn a_contentless_table_gives_rowids_and_scores_and_says_so() {
 }
 
 #[test]
-fn an_index_that_lost_its_rows_still_finds_and_tells_how_to_mend_it() {
+fn an_index_out_of_sync_still_finds_rows_and_shows_how_to_rebuild_it() {
     let mut context = made(&format!("{DOCS} DELETE FROM docs WHERE id = 1;"));
     let object = json_of(&mut context, "search", json!({"query": "lazy"}));
     assert_eq!(rowids(&object), [1]);
     assert_eq!(object["columns"].as_array().unwrap().len(), 2, "{object}");
     let note = object["notes"][0].as_str().unwrap();
-    assert!(note.contains("out of step with docs"), "{note}");
+    assert!(note.contains("out of sync with docs"), "{note}");
     let mend = note
         .split("with INSERT")
         .nth(1)
@@ -310,7 +309,7 @@ fn an_index_that_takes_no_phrases_is_searched_word_by_word() {
 }
 
 #[test]
-fn an_index_whose_table_is_gone_still_tells_which_rows_match() {
+fn an_index_without_its_table_still_finds_matching_rows() {
     let mut context = made(DOCS);
     text(&mut context, "exec", json!({"sql": "DROP TABLE docs"}));
     let object = json_of(&mut context, "search", json!({"query": "fox"}));

@@ -24,10 +24,10 @@ pub const COMMAND: Command = Command {
     name: "vector-search",
     title: "Vector search",
     group: Group::Search,
-    summary: "Find the rows whose vectors are nearest to one",
-    description: "The rows whose vectors are nearest, with their distance: every row is \
-                  compared. The column holds blobs of little-endian 32-bit floats or JSON arrays; \
-                  a vec0 table works too.",
+    summary: "Find the rows whose vectors are nearest to a given vector",
+    description: "Find the rows with the nearest vectors, and their distances, by comparing every \
+                  row. The column contains blobs of little-endian 32-bit floats or JSON arrays; a \
+                  vec0 table works too.",
     arguments: &[
         required("table", Shape::Text, ""),
         required("column", Shape::Text, ""),
@@ -38,7 +38,7 @@ pub const COMMAND: Command = Command {
                 min: 1,
                 max: i64::MAX,
             },
-            "Rows at most, default 10.",
+            "Maximum rows, default 10.",
         ),
         option(
             "measure",
@@ -66,7 +66,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let probe = Probe::new(numbers, measure).ok_or_else(|| {
         Failure::new(
             Status::Syntax,
-            "vector is all zeros, which have no direction to measure by cosine.",
+            "vector is all zeros, which has no direction for a cosine distance.",
         )
         .hint("Use measure l2 or dot.")
     })?;
@@ -91,7 +91,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 fn query(given: &Json) -> Result<Vec<f32>, Failure> {
     let wrong = |what: &str| {
         Err(Failure::new(Status::Syntax, format!("vector {what}."))
-            .hint("Give an array of numbers, or {\"blob\": hex} with 4 bytes for each of them."))
+            .hint("Give an array of numbers, or {\"blob\": hex} with 4 bytes for each number."))
     };
     let numbers: Option<Vec<f32>> = match given {
         Json::Array(values) => values
@@ -117,11 +117,11 @@ fn query(given: &Json) -> Result<Vec<f32>, Failure> {
         _ => None,
     };
     match numbers {
-        None => wrong("is neither an array of numbers nor a blob of whole 32-bit floats"),
+        None => wrong("is neither an array of numbers nor a blob of 32-bit floats"),
         Some(numbers) if numbers.is_empty() => wrong("is empty"),
         Some(numbers) if numbers.len() > MOST => wrong("has more than 65536 numbers"),
         Some(numbers) if numbers.iter().any(|number| !number.is_finite()) => {
-            wrong("holds a number that is not finite as a 32-bit float")
+            wrong("contains a number that is not finite as a 32-bit float")
         }
         Some(numbers) => Ok(numbers),
     }
@@ -189,7 +189,7 @@ impl Search<'_> {
         }
         if undirected > 0 {
             output.notes.push(format!(
-                "{undirected} {} passed over: the distance is not a number.",
+                "{undirected} {} skipped: the distance is not a number.",
                 if undirected == 1 {
                     "row was"
                 } else {
@@ -212,8 +212,8 @@ impl Search<'_> {
         };
         if table.kind == "view" {
             return refuse(
-                "is a view, whose rows have no name",
-                "Search the table below it.",
+                "is a view, whose rows have no rowid",
+                "Search the table that it reads.",
             );
         }
         let columns = columns(connection, &table.schema, &table.name)?;
@@ -251,8 +251,10 @@ impl Search<'_> {
             let kind: rusqlite::Result<String> = connection.query_row(&sql, [], |row| row.get(0));
             if kind.is_ok_and(|kind| kind != "float32") {
                 return refuse(
-                    "holds vectors of int8 or bit there, and vector-search compares 32-bit floats",
-                    "Search by SQL: SELECT rowid, distance FROM it WHERE column MATCH ? AND k = 10.",
+                    "stores int8 or bit vectors in this column, and vector-search compares 32-bit \
+                     floats",
+                    "Search with SQL: SELECT rowid, distance FROM it WHERE column MATCH ? AND k = \
+                     10.",
                 );
             }
         }
@@ -267,8 +269,8 @@ impl Search<'_> {
         };
         if keys.is_empty() {
             return refuse(
-                "has columns by all the names of the rowid, so its rows cannot be named",
-                "Search a table without them.",
+                "has columns named rowid, _rowid_ and oid, which hide the rowid of its rows",
+                "Search a table without such columns.",
             );
         }
         let shown = visible_names()
@@ -291,9 +293,9 @@ impl Search<'_> {
             .collect();
         let what = match stored {
             Stored::Odd(bytes) => {
-                format!("a blob of {bytes} bytes, which are no whole 32-bit floats")
+                format!("a blob of {bytes} bytes, which is not a whole number of 32-bit floats")
             }
-            Stored::NoArray => "text that is no JSON array of numbers".into(),
+            Stored::NoArray => "text that is not a JSON array of numbers".into(),
             Stored::Number => "a number".into(),
             Stored::Vector(floats) => format!("a vector of {} numbers", floats.len()),
             Stored::Nothing => "nothing".into(),
@@ -302,13 +304,14 @@ impl Search<'_> {
         let failure = Failure::new(
             Status::Constraint,
             format!(
-                "The row of {} with {} {} holds {what}, and the vector of this call has {wanted} numbers.",
+                "The row of {} with {} {} contains {what}, but the vector of this call has \
+                 {wanted} numbers.",
                 place.table.shown(),
                 place.keys.join(", "),
                 key.join(", ")
             ),
         );
-        failure.hint("Give a vector made by the same model, or put that row right.")
+        failure.hint("Give a vector from the same model, or correct that row.")
     }
 
     /// The rows that were found, with what else they hold.

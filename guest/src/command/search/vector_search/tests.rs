@@ -105,11 +105,11 @@ fn vectors_of_other_lengths_are_named_on_both_sides() {
         search("docs", json!([1, 2, 3]), json!({})),
     );
     assert_eq!(status, Status::Constraint);
-    assert!(sentence.contains("The row of docs with rowid 1 holds a vector of 2 numbers, and the vector of this call has 3 numbers."), "{sentence}");
+    assert!(sentence.contains("The row of docs with rowid 1 contains a vector of 2 numbers, but the vector of this call has 3 numbers."), "{sentence}");
     for (value, part) in [
         ("x'0102'", "a blob of 2 bytes"),
-        ("'north'", "no JSON array"),
-        ("5", "holds a number"),
+        ("'north'", "not a JSON array"),
+        ("5", "contains a number"),
     ] {
         text(
             &mut context,
@@ -169,7 +169,7 @@ fn what_cannot_be_searched_says_why() {
 }
 
 #[test]
-fn a_row_without_direction_is_passed_over_and_counted() {
+fn a_row_without_direction_is_skipped_and_counted() {
     let mut context = shop();
     text(
         &mut context,
@@ -181,5 +181,5 @@ fn a_row_without_direction_is_passed_over_and_counted() {
         "vector-search",
         search("docs", json!([1, 1]), json!({})),
     );
-    assert!(shown.contains("1 row was passed over"), "{shown}");
+    assert!(shown.contains("1 row was skipped"), "{shown}");
 }
