@@ -41,14 +41,15 @@ pub fn join(kind: u8, database: &[u8], beside: &[u8]) -> Vec<u8> {
 mod surroundings {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     use sqlarium_guest::engine::vfs;
-    use sqlarium_guest::host::{Host, Verdict};
-    use sqlarium_guest::settings::{Limits, Settings};
+    use sqlarium_guest::host::{Host, Interruption, Verdict};
+    use sqlarium_guest::settings::{EngineLimits, EngineSettings, ServerSettings};
     use sqlarium_guest::storage::memory::Memory;
 
-    /// Polls, one for each thousand of SQLite's instructions, after which a call has to stop.
-    const POLLS: u64 = 60;
+    /// Checks, one for each thousand of SQLite's instructions, after which a call has to stop.
+    const CHECKS: u64 = 60;
 
     /// A host that stops a call after a fixed amount of work, so that every run is the same.
     #[derive(Debug, Default)]
@@ -65,27 +66,17 @@ mod surroundings {
     pub static HOST: Patient = Patient(AtomicU64::new(0));
 
     impl Host for Patient {
-        fn poll(&self, _wait_ms: u32) -> Verdict {
+        fn check(&self) -> Verdict {
             match self.0.fetch_add(1, Ordering::Relaxed) {
-                polls if polls < POLLS => Verdict::Proceed,
-                _ => Verdict::Stop("Stopped: enough.".into()),
+                checks if checks < CHECKS => Ok(Duration::ZERO),
+                _ => Err(Interruption::Stopped("Stopped: enough.".into())),
             }
         }
-        fn send(&self, line: &str) {
-            assert!(!line.contains('\n'));
+        fn notify(&self, line: &str) {
+            assert!(is_message(line), "{line}");
         }
-        fn bequeath(&self, parts: &[String]) {
-            let whole = parts.join("a reason");
-            assert!(whole.is_empty() || is_message(&whole), "{whole}");
-        }
-        fn keep(&self, state: &str) {
+        fn save_state(&self, state: &[u8]) {
             assert!(state.len() <= 64 << 10);
-        }
-        fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
-            None
-        }
-        fn fuel(&self) -> u64 {
-            0
         }
     }
 
@@ -111,17 +102,19 @@ mod surroundings {
     }
 
     /// What the owner chose: a file, and little of everything.
-    pub fn settings() -> Settings {
-        Settings {
+    pub fn settings() -> ServerSettings {
+        let mut settings = ServerSettings::default();
+        settings.command.engine = EngineSettings {
             database: "shop.db".into(),
             title: "shop.db".into(),
             in_memory: false,
-            limits: Limits {
+            limits: EngineLimits {
                 memory_bytes: 48 << 20,
                 busy_ms: 10,
-                ..Limits::default()
+                ..EngineLimits::default()
             },
-            ..Settings::default()
-        }
+            ..EngineSettings::default()
+        };
+        settings
     }
 }

@@ -43,7 +43,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let files = files();
     let there = [("shop.db", database)].into_iter().chain(beside);
     files.replace(there);
-    let mut context = Context::new(settings(), &HOST, &REGISTRY, Audience::Person);
+    let mut context = Context::new(settings().command, &HOST, &REGISTRY, Audience::Person);
     // Some of what can be asked, decided by the input; all of it would take a second.
     let tables = ["t", "words", "boxes", "totals", "none"];
     let chosen = input.iter().fold(0, |sum, byte| sum + usize::from(*byte));
@@ -104,9 +104,9 @@ fn call(context: &mut Context, name: &str, given: Value) {
 
 fn run(context: &mut Context, command: &Command, given: &Map<String, Value>) {
     HOST.begin();
-    context.engine.pulse().begin(None);
+    context.engine.interrupt().begin(None);
     let answer = invoke(command, given, context);
-    context.engine.pulse().end();
+    context.engine.interrupt().end();
     assert!(!answer.text.trim().is_empty(), "{}", command.name);
     if let Some(failure) = answer.failure {
         assert_ne!(failure.status, Status::Internal, "{failure}");

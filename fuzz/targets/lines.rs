@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use sqlarium_fuzz::{HOST, files, is_message, settings};
-use sqlarium_guest::registry::REGISTRY;
+use sqlarium_guest::host::Interruption;
 use sqlarium_guest::protocol::Session;
+use sqlarium_guest::registry::REGISTRY;
 
 /// What is served.
 const DATABASE: &str = "
@@ -28,20 +29,22 @@ fuzz_target!(|input: &[u8]| {
     let (first, input) = input.split_first().unwrap_or((&0, &[]));
     let mut settings = settings();
     settings.strict = first & 1 != 0;
-    settings.readonly = first & 2 != 0;
+    settings.command.engine.readonly = first & 2 != 0;
     if first & 4 != 0 {
         settings.tools = "select".into();
     }
-    let limit = settings.limits.reply_bytes;
-    let mut session = Session::new(settings.clone(), "", &HOST, &REGISTRY);
+    let limit = settings.command.output.reply_bytes;
+    let mut session = Session::new(settings.clone(), Vec::new(), &HOST, &REGISTRY);
     for line in input.split(|byte| *byte == b'\n') {
         HOST.begin();
         // Another instance hears it, as if this one were at work.
-        let mut other = Session::new(settings.clone(), "", &HOST, &REGISTRY);
-        other.overhear(line);
+        let mut other = Session::new(settings.clone(), line.to_vec(), &HOST, &REGISTRY);
+        other.triage(line);
+        let reason = Interruption::Stopped("Stopped: \"enough\".".into());
         let replies = [
-            session.handle(line),
-            (first & 8 != 0).then(|| session.overlong()),
+            session.answer(line),
+            other.interrupted(line, &reason),
+            (first & 8 != 0).then(|| session.overlong(line)),
         ];
         for reply in replies.into_iter().flatten() {
             assert!((reply.len() as u64) < limit);

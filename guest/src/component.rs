@@ -1,61 +1,71 @@
 //! The component's side of `wit/`: conversions, and nothing else.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
-use self::bindings::exports::sqlarium::sandbox::{
+use crate::bindings::exports::sqlarium::sandbox::{
     command as command_export, server, shell as shell_export,
 };
-use self::bindings::sqlarium::sandbox::{console, mailbox, types};
+use crate::bindings::sqlarium::sandbox::{console, control, types};
 use crate::command::invoke::invoke;
 use crate::command::spec::argument::{Shape, accepted};
 use crate::command::spec::arguments::Arguments;
 use crate::command::spec::audience::Audience;
 use crate::command::spec::command::Command;
 use crate::command::spec::context::Context;
-use crate::command::startup;
-use crate::host::{Host, Stream, Verdict};
-use crate::protocol::{Overheard, Session};
+use crate::host::{Host, Interruption, Stream, Usage, Verdict};
+use crate::protocol::{self, Session, Triaged};
 use crate::registry::REGISTRY;
 use crate::settings::notes::Notes;
-use crate::settings::{Limits, Settings};
+use crate::settings::{
+    CommandSettings, EngineLimits, EngineSettings, OutputLimits, ServerSettings, Undo,
+};
 use crate::shell::console::Streams;
 use crate::shell::{Next, Shell, completion};
 use crate::storage::{Storage, wit::Imported};
 
-/// `wit/` as Rust.
-#[expect(unsafe_code, reason = "generated from wit/")]
-pub mod bindings {
-    wit_bindgen::generate!({ path: "../wit", world: "sandbox" });
-    use super::Component;
-    export!(Component);
-}
-
 struct Component;
 
-/// The host behind the mailbox import.
-struct Mailbox;
+#[expect(unsafe_code, reason = "generated from wit/")]
+mod exported {
+    use super::Component;
+    crate::bindings::export!(Component with_types_in crate::bindings);
+}
 
-static MAILBOX: Mailbox = Mailbox;
+/// The host behind the imports.
+struct Imports;
 
-impl Host for Mailbox {
-    fn poll(&self, wait_ms: u32) -> Verdict {
-        match mailbox::poll(wait_ms) {
-            mailbox::Verdict::Proceed => Verdict::Proceed,
-            mailbox::Verdict::Cancelled => Verdict::Cancelled,
-            mailbox::Verdict::Stop(reason) => Verdict::Stop(reason),
+static HOST: Imports = Imports;
+
+impl Host for Imports {
+    fn check(&self) -> Verdict {
+        control::check().into()
+    }
+    fn wait(&self, ms: u32) -> Verdict {
+        control::wait(ms).into()
+    }
+    fn usage(&self) -> Usage {
+        let usage = control::usage();
+        Usage {
+            fuel: usage.fuel,
+            time: Duration::from_micros(usage.time_us),
+            verdict: usage.verdict.into(),
         }
     }
-    fn send(&self, line: &str) {
-        mailbox::send(line);
+    fn notify(&self, line: &str) {
+        control::notify(line);
     }
-    fn bequeath(&self, parts: &[String]) {
-        mailbox::bequeath(parts);
+    fn save_state(&self, state: &[u8]) {
+        control::save_state(state);
     }
-    fn keep(&self, state: &str) {
-        mailbox::keep(state);
+    fn extend_state(&self, part: &[u8]) {
+        control::extend_state(part);
     }
-    fn waiting(&self, index: u32) -> Option<Vec<u8>> {
-        mailbox::waiting(index)
+    fn running(&self) -> Option<Vec<u8>> {
+        control::running()
+    }
+    fn queued(&self, index: u32) -> Option<Vec<u8>> {
+        control::queued(index)
     }
     fn print(&self, stream: Stream, bytes: &[u8]) -> bool {
         let stream = match stream {
@@ -64,16 +74,32 @@ impl Host for Mailbox {
         };
         console::print(stream, bytes)
     }
-    fn fuel(&self) -> u64 {
-        mailbox::fuel()
-    }
     fn storage(&self) -> &dyn Storage {
         &Imported
     }
 }
 
-impl From<types::Settings> for Settings {
-    fn from(settings: types::Settings) -> Self {
+impl From<control::Verdict> for Verdict {
+    fn from(verdict: control::Verdict) -> Self {
+        match verdict {
+            control::Verdict::Proceed(micros) => Ok(Duration::from_micros(micros)),
+            control::Verdict::Cancelled => Err(Interruption::Cancelled),
+            control::Verdict::Stop(reason) => Err(Interruption::Stopped(reason)),
+        }
+    }
+}
+
+impl From<server::Interruption> for Interruption {
+    fn from(reason: server::Interruption) -> Self {
+        match reason {
+            server::Interruption::Cancelled => Self::Cancelled,
+            server::Interruption::Stopped(sentence) => Self::Stopped(sentence),
+        }
+    }
+}
+
+impl From<types::EngineSettings> for EngineSettings {
+    fn from(settings: types::EngineSettings) -> Self {
         let limits = settings.limits;
         Self {
             database: settings.database,
@@ -81,22 +107,53 @@ impl From<types::Settings> for Settings {
             in_memory: settings.in_memory,
             readonly: settings.readonly,
             root: settings.root,
-            strict: settings.strict,
-            tools: settings.tools,
             notes: settings.notes,
-            record: settings.undo_record,
-            limits: Limits {
-                request_bytes: limits.request_bytes,
-                reply_bytes: limits.reply_bytes,
-                text_chars: limits.text_chars,
-                cell_chars: limits.cell_chars,
-                rows: limits.rows,
-                max_rows: limits.max_rows,
+            undo: settings.undo.map(|undo| Undo {
+                file: undo.file,
+                bytes: undo.bytes,
+            }),
+            limits: EngineLimits {
                 memory_bytes: limits.memory_bytes,
                 disk_bytes: limits.disk_bytes,
                 busy_ms: limits.busy_ms,
+                sql_bytes: limits.sql_bytes,
                 fuel: limits.fuel,
             },
+        }
+    }
+}
+
+impl From<types::OutputLimits> for OutputLimits {
+    fn from(limits: types::OutputLimits) -> Self {
+        Self {
+            reply_bytes: limits.reply_bytes,
+            text_bytes: limits.text_bytes,
+            cell_chars: limits.cell_chars,
+            rows: limits.rows,
+            max_rows: limits.max_rows,
+        }
+    }
+}
+
+impl From<types::CommandSettings> for CommandSettings {
+    fn from(settings: types::CommandSettings) -> Self {
+        Self {
+            engine: settings.engine.into(),
+            output: settings.output.into(),
+        }
+    }
+}
+
+impl From<types::ServerSettings> for ServerSettings {
+    fn from(settings: types::ServerSettings) -> Self {
+        Self {
+            command: CommandSettings {
+                engine: settings.engine.into(),
+                output: settings.output.into(),
+            },
+            request_bytes: settings.request_bytes,
+            tools: settings.tools,
+            strict: settings.strict,
         }
     }
 }
@@ -104,10 +161,10 @@ impl From<types::Settings> for Settings {
 impl server::Guest for Component {
     type Session = Client;
 
-    fn check(settings: types::Settings) -> Result<Vec<String>, String> {
+    fn check(settings: types::ServerSettings) -> Result<Vec<String>, String> {
         let settings = settings.into();
-        startup::check(&REGISTRY, &settings)?;
-        Ok(startup::warnings(&settings, &MAILBOX))
+        protocol::check(&REGISTRY, &settings)?;
+        Ok(protocol::warnings(&settings, &HOST))
     }
 }
 
@@ -115,31 +172,40 @@ impl server::Guest for Component {
 struct Client(RefCell<Session>);
 
 impl server::GuestSession for Client {
-    fn new(settings: types::Settings, kept: String) -> Self {
+    fn new(settings: types::ServerSettings, state: Vec<u8>) -> Self {
         Self(RefCell::new(Session::new(
             settings.into(),
-            &kept,
-            &MAILBOX,
+            state,
+            &HOST,
             &REGISTRY,
         )))
     }
 
-    fn handle(&self, line: Vec<u8>) -> Option<String> {
-        self.0.borrow_mut().handle(&line)
+    fn answer(&self, line: Vec<u8>) -> Option<String> {
+        self.0.borrow_mut().answer(&line)
     }
 
-    fn overhear(&self, line: Vec<u8>) -> server::Overheard {
-        match self.0.borrow_mut().overhear(&line) {
-            Overheard::Later => server::Overheard::Later,
-            Overheard::Settled(answer) => server::Overheard::Settled(answer),
-            Overheard::Cancel => server::Overheard::Cancel,
-            Overheard::Withdraw(index) => server::Overheard::Withdraw(index),
+    fn triage(&self, line: Vec<u8>) -> server::Triaged {
+        match self.0.borrow().triage(&line) {
+            Triaged::Defer => server::Triaged::Defer,
+            Triaged::Handled(answer) => server::Triaged::Handled(answer),
+            Triaged::CancelRunning => server::Triaged::CancelRunning,
+            Triaged::CancelQueued(index) => server::Triaged::CancelQueued(index),
         }
     }
 
-    fn overlong(&self) -> String {
-        self.0.borrow_mut().overlong()
+    fn interrupted(&self, line: Vec<u8>, reason: server::Interruption) -> Option<String> {
+        self.0.borrow_mut().interrupted(&line, &reason.into())
     }
+
+    fn overlong(&self, head: Vec<u8>) -> String {
+        self.0.borrow().overlong(&head)
+    }
+}
+
+/// What a command of a person works with.
+fn person(settings: CommandSettings) -> Context {
+    Context::new(settings, &HOST, &REGISTRY, Audience::Person)
 }
 
 impl command_export::Guest for Component {
@@ -148,11 +214,11 @@ impl command_export::Guest for Component {
     }
 
     fn run(
-        settings: types::Settings,
+        settings: types::CommandSettings,
         name: String,
         arguments: String,
     ) -> Result<String, command_export::Failure> {
-        let settings = Settings::from(settings);
+        let settings = CommandSettings::from(settings);
         let refuse = |text: String| command_export::Failure {
             text,
             usage: true,
@@ -164,15 +230,14 @@ impl command_export::Guest for Component {
         let Ok(arguments) = serde_json::from_str(&arguments) else {
             return Err(refuse("The arguments are not a JSON object.".into()));
         };
-        if let Err(sentence) = Notes::read(&settings.notes) {
+        if let Err(sentence) = Notes::read(&settings.engine.notes) {
             return Err(refuse(sentence));
         }
         // The arguments are wrong, or what they ask for is refused: the command line exits with another code.
-        let usage = Arguments::check(command, &arguments, &settings).is_err();
-        let mut context = Context::new(settings, &MAILBOX, &REGISTRY, Audience::Person);
-        context.engine.pulse().begin(None);
+        let usage = Arguments::check(command, &arguments, &settings.engine).is_err();
+        let mut context = person(settings);
+        context.engine.interrupt().begin(None);
         let answer = invoke(command, &arguments, &mut context);
-        context.engine.pulse().end();
         match answer.failure {
             None if !answer.failed => Ok(answer.text),
             // The answer itself shows what failed.
@@ -190,27 +255,30 @@ impl command_export::Guest for Component {
     }
 }
 
-/// The shell behind the resource.
-struct Terminal(RefCell<(Shell, Context)>);
+/// The shell behind the resource, and what it has saved.
+struct Terminal(RefCell<(Shell, Context, String)>);
 
 impl shell_export::Guest for Component {
     type Session = Terminal;
 }
 
 impl shell_export::GuestSession for Terminal {
-    fn new(settings: types::Settings, interactive: bool, kept: String) -> Self {
-        let context = Context::new(settings.into(), &MAILBOX, &REGISTRY, Audience::Person);
-        let shell = Shell::resume(interactive, &kept, &mut Streams::new(&MAILBOX));
-        Self(RefCell::new((shell, context)))
+    fn new(settings: types::CommandSettings, interactive: bool, state: Vec<u8>) -> Self {
+        let state = String::from_utf8(state).unwrap_or_default();
+        let shell = Shell::resume(interactive, &state, &mut Streams::new(&HOST));
+        Self(RefCell::new((shell, person(settings.into()), state)))
     }
 
     fn feed(&self, line: Vec<u8>) -> shell_export::Next {
-        let (shell, context) = &mut *self.0.borrow_mut();
-        context.engine.pulse().begin(None);
+        let (shell, context, saved) = &mut *self.0.borrow_mut();
+        context.engine.interrupt().begin(None);
         let line = String::from_utf8_lossy(&line);
-        let next = shell.feed(&line, context, &mut Streams::new(&MAILBOX));
-        context.engine.pulse().end();
-        MAILBOX.keep(&shell.kept(context));
+        let next = shell.feed(&line, context, &mut Streams::new(&HOST));
+        let state = shell.kept(context);
+        if state != *saved {
+            HOST.save_state(state.as_bytes());
+            *saved = state;
+        }
         match next {
             Next::Ready => shell_export::Next::Ready,
             Next::More => shell_export::Next::More,
@@ -218,25 +286,23 @@ impl shell_export::GuestSession for Terminal {
         }
     }
 
-    fn forget(&self) {
+    fn abandon(&self) {
         self.0.borrow_mut().0.forget();
     }
 
     fn finish(&self) -> u8 {
-        let (shell, context) = &mut *self.0.borrow_mut();
-        context.engine.pulse().begin(None);
-        let code = shell.finish(context, &mut Streams::new(&MAILBOX));
+        let (shell, context, _) = &mut *self.0.borrow_mut();
+        context.engine.interrupt().begin(None);
+        let code = shell.finish(context, &mut Streams::new(&HOST));
         shell.close(context);
-        context.engine.pulse().end();
         code
     }
 
     fn complete(&self, text: String, place: u32) -> shell_export::Completion {
-        let (shell, context) = &mut *self.0.borrow_mut();
-        context.engine.pulse().begin(None);
+        let (shell, context, _) = &mut *self.0.borrow_mut();
+        context.engine.interrupt().begin(None);
         let place = usize::try_from(place).unwrap_or(usize::MAX);
         let found = completion::complete(shell, &text, place, context);
-        context.engine.pulse().end();
         shell_export::Completion {
             start: u32::try_from(found.start).unwrap_or_default(),
             candidates: found.candidates,
@@ -250,7 +316,7 @@ fn entry(command: &Command) -> command_export::Entry {
         group: command.group.name().into(),
         summary: command.summary.into(),
         database: command.database,
-        arguments: accepted(command, &Settings::default())
+        arguments: accepted(command, &EngineSettings::default())
             .into_iter()
             .map(|argument| {
                 let (shape, choices) = match argument.shape {

@@ -27,4 +27,6 @@ pub mod storage;
 pub mod text;
 
 #[cfg(target_family = "wasm")]
+mod bindings;
+#[cfg(target_family = "wasm")]
 mod component;

@@ -5,13 +5,13 @@ use sqlarium_guest::answer::value::Value;
 use sqlarium_guest::engine::Engine;
 use sqlarium_guest::engine::statement::params::Params;
 use sqlarium_guest::host::Alone;
-use sqlarium_guest::settings::Settings;
+use sqlarium_guest::settings::{EngineSettings, OutputLimits};
 
 #[test]
 fn a_statement_that_needs_too_much_memory_ends_in_a_sentence_and_the_next_call_works() {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     settings.limits.memory_bytes = 64 << 20;
-    let mut engine = Engine::new(&settings, &Alone);
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
     let mut query = |sql: &str| {
         engine
             .database(None)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sandbox::bindings::types::Limits;
+use crate::sandbox::bindings::types::{EngineLimits, OutputLimits};
 
 /// What the owner allows. Sizes in bytes.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Budgets {
     pub request: u64,
     /// The longest reply line, its newline included.
     pub reply: u64,
-    /// The text of one tool result, in characters.
+    /// The text of one tool result, in bytes of UTF-8.
     pub text: u32,
     /// One cell of the text form, in characters.
     pub cell: u32,
@@ -36,7 +36,7 @@ impl Default for Budgets {
         Self {
             request: 1 << 20,
             reply: 8 << 20,
-            text: 40_000,
+            text: 48 << 10,
             cell: 2_000,
             rows: 200,
             max_rows: 10_000,
@@ -51,19 +51,25 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// What the guest gets of them.
-    pub fn limits(&self) -> Limits {
-        Limits {
-            request_bytes: self.request,
-            reply_bytes: self.reply,
-            text_chars: self.text,
-            cell_chars: self.cell,
-            rows: self.rows,
-            max_rows: self.max_rows,
+    /// What the guest's engine is told of them.
+    pub fn engine_limits(&self) -> EngineLimits {
+        EngineLimits {
             memory_bytes: self.memory,
             disk_bytes: self.disk,
             busy_ms: u32::try_from(self.busy.as_millis()).unwrap_or(u32::MAX),
+            sql_bytes: self.request,
             fuel: self.fuel,
+        }
+    }
+
+    /// What the guest is told of those for what a reader gets to see.
+    pub fn output_limits(&self) -> OutputLimits {
+        OutputLimits {
+            reply_bytes: self.reply,
+            text_bytes: self.text,
+            cell_chars: self.cell,
+            rows: self.rows,
+            max_rows: self.max_rows,
         }
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::sandbox::instance::{Outcome, Vessel, rest};
+use crate::sandbox::runner::rest;
+use crate::sandbox::session::SessionRunner;
 use crate::terminal::{CAPTION, print, print_styled};
 
 /// What is played.
@@ -26,9 +27,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// If standard output fails, or the reply to a line is not JSON.
-pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
-    vessel.settings().notes = NOTES.into();
+/// If standard output fails, or the reply to a line is not JSON or cannot be had.
+pub fn play(session: &mut SessionRunner) -> Result<ExitCode> {
+    session.settings().engine.notes = NOTES.into();
     let (mut caption, mut shown) = ("", "");
     for line in TRANSCRIPT.lines() {
         match line.split_once(' ') {
@@ -37,11 +38,7 @@ pub fn play(vessel: &mut Vessel) -> Result<ExitCode> {
             Some((">", sent)) => {
                 print_styled(format_args!("{CAPTION}# {caption}{CAPTION:#}\n\n"))?;
                 print(excerpt("->", sent, shown)?)?;
-                let reply = match vessel.handle(sent.as_bytes(), rest) {
-                    Outcome::Done(reply) => reply,
-                    Outcome::Cut { last_words, .. } => last_words,
-                };
-                if let Some(reply) = reply {
+                if let Some(reply) = session.answer(sent.as_bytes(), |_, time| rest(time))? {
                     print(excerpt("<-", &reply, shown)?)?;
                 }
             }

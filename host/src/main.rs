@@ -5,7 +5,7 @@
 //!
 //! - [`cli`]: flags and subcommands.
 //! - [`shell`]: the shell, at a terminal or on a pipe.
-//! - [`serve`], [`stdio`]: one client on standard input and output.
+//! - [`server`]: one client on standard input and output.
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
 //! - [`budgets`]: what the owner allows, and the sentences that say so.
@@ -18,9 +18,8 @@ mod clients;
 mod demo;
 mod log;
 mod sandbox;
-mod serve;
+mod server;
 mod shell;
-mod stdio;
 mod storage;
 mod terminal;
 

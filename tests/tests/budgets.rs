@@ -153,17 +153,25 @@ fn text_of_one_result() {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)
         SELECT i, printf('<%090d>', i) AS wide FROM n";
     let text = server.call("query", json!({ "sql": sql })).text;
-    assert!(
-        text.chars().count() <= 2000,
-        "{} characters",
-        text.chars().count()
-    );
+    assert!(text.len() <= 2000, "{} bytes", text.len());
     assert!(text.contains("--text"), "{text}");
     // Whole rows only, and the right number of them is said to be left.
     let shown = text.matches('<').count();
     assert!(shown > 3 && text.matches('>').count() == shown, "{text}");
     assert!(text.contains(&(100 - shown).to_string()), "{text}");
     server.assert_well();
+}
+
+#[test]
+fn a_result_in_any_alphabet_stays_within_what_clients_read_as_a_line() {
+    let mut server = Server::ready([""; 0]);
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200)
+        SELECT i, printf('%.200c', '漢') AS name FROM n";
+    let id = server.begin("query", json!({ "sql": sql }));
+    let reply = server.next();
+    assert_eq!(reply["id"], id);
+    let length = reply.to_string().len();
+    assert!((40 << 10..64 << 10).contains(&length), "{length} bytes");
 }
 
 #[test]

@@ -48,53 +48,72 @@ fn it_is_valid_with_no_proposal_beyond_webassembly_2() {
         .expect("a valid component");
 }
 
-#[test]
-fn it_asks_for_its_own_contract_and_for_clocks_randomness_and_standard_streams_alone() {
-    let (imports, _) = surface(&bytes());
-    let own: BTreeSet<&str> = imports
-        .iter()
-        .map(|name| unversioned(name))
-        .filter(|name| name.starts_with("sqlarium:"))
-        .collect();
-    assert_eq!(
-        own,
-        BTreeSet::from([
-            "sqlarium:sandbox/console",
-            "sqlarium:sandbox/mailbox",
-            "sqlarium:sandbox/storage",
-            "sqlarium:sandbox/types",
-        ])
-    );
-    let foreign: Vec<&String> = imports
-        .iter()
-        .filter(|name| {
-            ![
-                "sqlarium:sandbox/",
-                "wasi:cli/",
-                "wasi:clocks/",
-                "wasi:io/",
-                "wasi:random/",
-            ]
-            .iter()
-            .any(|allowed| name.starts_with(allowed))
-        })
-        .collect();
-    assert!(
-        foreign.is_empty(),
-        "the sandbox must have no way to files or the network, but it imports {foreign:?}"
-    );
+/// What `wit/world.wit` says: the imports, the exports, and the interfaces of WASI beside them.
+fn world() -> [BTreeSet<String>; 3] {
+    let text = include_str!("../../wit/world.wit");
+    ["import ", "export ", "/// - "].map(|mark| {
+        let named = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(mark));
+        let name = |name: &str| match name.strip_suffix(';') {
+            Some(own) => format!("sqlarium:sandbox/{own}"),
+            None => name.to_owned(),
+        };
+        named.map(name).collect()
+    })
 }
 
 #[test]
-fn it_offers_the_server_the_commands_and_the_shell() {
+fn it_asks_for_its_own_contract_and_for_clocks_randomness_and_standard_streams_alone() {
+    let (imports, _) = surface(&bytes());
+    let (mut own, mut wasi) = (BTreeSet::new(), BTreeSet::new());
+    for import in &imports {
+        let name = unversioned(import).to_owned();
+        match name.strip_prefix("wasi:") {
+            Some(_) => wasi.insert(name),
+            None => own.insert(name),
+        };
+    }
+    let [allowed, _, listed] = world();
+    assert_eq!(wasi, listed);
+    // The types have no functions, and what is never called is left out.
+    own.remove("sqlarium:sandbox/types");
+    assert!(own.is_subset(&allowed), "{own:?}");
+    for used in [
+        "storage",
+        "shared-memory",
+        "direct-io",
+        "control",
+        "console",
+    ] {
+        assert!(own.contains(&format!("sqlarium:sandbox/{used}")), "{used}");
+    }
+}
+
+#[test]
+fn it_imports_one_version_of_wasi_and_one_of_the_contract() {
+    let (imports, _) = surface(&bytes());
+    for (prefix, version) in [("wasi:", "0.2."), ("sqlarium:", "0.2.0")] {
+        let versions: BTreeSet<&str> = imports
+            .iter()
+            .filter(|name| name.starts_with(prefix))
+            .filter_map(|name| Some(name.split_once('@')?.1))
+            .collect();
+        assert_eq!(versions.len(), 1, "{versions:?}");
+        assert!(
+            versions.iter().all(|found| found.starts_with(version)),
+            "{versions:?}"
+        );
+    }
+}
+
+#[test]
+fn it_exports_what_the_world_says() {
     let (_, exports) = surface(&bytes());
-    let exports: BTreeSet<&str> = exports.iter().map(|name| unversioned(name)).collect();
-    assert_eq!(
-        exports,
-        BTreeSet::from([
-            "sqlarium:sandbox/command",
-            "sqlarium:sandbox/server",
-            "sqlarium:sandbox/shell",
-        ])
-    );
+    let exports: BTreeSet<String> = exports
+        .iter()
+        .map(|name| unversioned(name).to_owned())
+        .collect();
+    let [_, promised, _] = world();
+    assert_eq!(exports, promised);
 }

@@ -28,20 +28,44 @@ fn a_line_of_exactly_the_limit_is_served() {
 }
 
 #[test]
-fn a_line_one_byte_too_long_is_an_error_and_the_end_of_the_session() {
+fn a_line_one_byte_too_long_is_refused_under_its_id_and_the_next_one_is_served() {
     let mut server = Server::ready(["--request", "4096"]);
     server.write(&[&ping_of(4097, 7)[..], b"\n"].concat());
-    server.write(&[&ping_of(100, 8)[..], b"\n"].concat());
     let reply = server.next();
-    assert_eq!(reply["error"]["code"], -32600, "{reply}");
-    assert!(reply.get("id").is_none_or(Value::is_null), "{reply}");
+    assert_eq!(
+        (&reply["id"], &reply["error"]["code"]),
+        (&json!(7), &json!(-32600))
+    );
     let message = reply["error"]["message"].as_str().expect("a message");
     assert!(
         message.contains("4096") && message.contains("--request"),
         "{message}"
     );
-    let ended = server.ended();
-    assert_eq!(ended.rest, Vec::<Value>::new(), "nothing after it is read");
+    server.write(&[&ping_of(100, 8)[..], b"\n"].concat());
+    assert_eq!(server.next(), pong(8));
+    // The id stands behind what was read.
+    let long =
+        json!({ "jsonrpc": "2.0", "method": "ping", "params": { "x": "y".repeat(9000) }, "id": 9 });
+    server.send(&long);
+    let reply = server.next();
+    assert_eq!(reply["error"]["code"], -32600, "{reply}");
+    assert!(reply.get("id").is_none_or(Value::is_null), "{reply}");
+    server.assert_well();
+}
+
+#[test]
+fn a_line_too_long_is_refused_while_a_query_runs_and_nothing_of_the_session_is_lost() {
+    let mut server = Server::ready(["--request", "4096"]);
+    server.batch("CREATE TABLE t (a); INSERT INTO t VALUES (1);");
+    let running = server.begin("query", json!({ "sql": ENDLESS }));
+    server.write(&[&ping_of(1 << 20, 7)[..], b"\n"].concat());
+    let reply = server.next();
+    assert_eq!(
+        (&reply["id"], &reply["error"]["code"]),
+        (&json!(7), &json!(-32600))
+    );
+    server.cancel(running);
+    assert_eq!(server.rows("SELECT a FROM t"), json!([[1]]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::host::Verdict;
+use crate::host::Interruption;
 
 /// The thirteen ways to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,16 +105,14 @@ impl Failure {
     }
 }
 
-/// The failure for the host's verdict, unless it says to proceed.
-pub fn stopped(verdict: &Verdict) -> Option<Failure> {
-    match verdict {
-        Verdict::Proceed => None,
-        Verdict::Cancelled => {
-            let mut failure = Failure::new(Status::Interrupted, "The client cancelled the call.");
-            failure.cancelled = true;
-            Some(failure)
-        }
-        Verdict::Stop(sentence) => Some(Failure::new(Status::Interrupted, sentence.clone())),
+/// The failure of a call that has to end.
+pub fn interrupted(interruption: &Interruption) -> Failure {
+    match interruption {
+        Interruption::Cancelled => Failure {
+            cancelled: true,
+            ..Failure::new(Status::Interrupted, "The client cancelled the call.")
+        },
+        Interruption::Stopped(sentence) => Failure::new(Status::Interrupted, sentence.clone()),
     }
 }
 

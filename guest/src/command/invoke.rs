@@ -1,7 +1,5 @@
 //! A call of a command: its arguments are checked, it is run, its answer is rendered.
 
-use std::time::Instant;
-
 use serde_json::{Map, Value};
 
 use super::spec::argument::OUTPUT;
@@ -26,18 +24,18 @@ pub struct Answer {
 
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
-    let started = Instant::now();
-    context.engine.pulse().name(command.name);
+    context.engine.interrupt().name(command.name);
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
-    let result = Arguments::check(command, given, &context.settings)
+    let result = Arguments::check(command, given, &context.settings.engine)
         .and_then(|arguments| (command.run)(context, &arguments))
         .map_err(|failure| context.audience.advise(context.registry, command, failure));
-    let limits = &context.settings.limits;
+    let usage = context.engine.interrupt().usage();
+    let limits = &context.settings.output;
     let object = json.then(|| {
         let meter = Meter {
-            elapsed: started.elapsed(),
-            fuel: context.host.fuel(),
+            elapsed: usage.time,
+            fuel: usage.fuel,
         };
         match &result {
             Ok(output) => render::json::object(command.name, output, meter),

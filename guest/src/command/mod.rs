@@ -1,7 +1,7 @@
 //! The commands.
 //!
 //! - [`spec`]: what a command is, and what it works with.
-//! - [`invoke`]: a call of one. [`startup`]: what is checked before any.
+//! - [`invoke`]: a call of one.
 //! - A folder for each group that help shows, and [`select`] for the tools of `--tools select`.
 //!
 //! The list of all of them stands above, in [`crate::registry`].
@@ -15,7 +15,6 @@ pub mod search;
 pub mod select;
 pub mod spec;
 pub mod sql;
-pub mod startup;
 pub mod undo;
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ fn run_select(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
         (None, None) => DEFAULT_ROWS,
     };
     // The owner's own bound may be lower still.
-    let limit = limit.min(context.settings.limits.max_rows);
+    let limit = limit.min(context.settings.output.max_rows);
     context
         .engine
         .database(arguments.db())?

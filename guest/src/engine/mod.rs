@@ -20,13 +20,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::database::staged::Draft;
-use crate::host::interrupt::Pulse;
+use crate::host::interrupt::InterruptCheck;
 use database::Database;
 
 use crate::answer::failure::{Failure, Status};
 use crate::host::Host;
-use crate::settings::Settings;
 use crate::settings::notes::Notes;
+use crate::settings::{EngineSettings, OutputLimits};
 use crate::storage::streams::Files;
 
 /// How many databases below the root stay open at once.
@@ -35,8 +35,9 @@ const OPEN_DATABASES: usize = 8;
 /// The databases of one session. Opens nothing until asked.
 #[derive(Debug)]
 pub struct Engine {
-    settings: Arc<Settings>,
-    pulse: Arc<Pulse>,
+    settings: Arc<EngineSettings>,
+    output: OutputLimits,
+    interrupt: Arc<InterruptCheck>,
     served: Database,
     notes: Notes,
     others: HashMap<String, Database>,
@@ -44,15 +45,16 @@ pub struct Engine {
 
 impl Engine {
     /// An engine for what the owner chose; it opens nothing yet.
-    pub fn new(settings: &Settings, host: &'static dyn Host) -> Self {
+    pub fn new(settings: &EngineSettings, output: OutputLimits, host: &'static dyn Host) -> Self {
         let settings = Arc::new(settings.clone());
-        let pulse = Arc::new(Pulse::new(host));
-        let served = Database::served(&settings, &pulse);
+        let interrupt = Arc::new(InterruptCheck::new(host));
+        let served = Database::served(&settings, output, &interrupt);
         // Whether they can be read was said at the start.
         let notes = Notes::read(&settings.notes).unwrap_or_default();
         Self {
             settings,
-            pulse,
+            output,
+            interrupt,
             served,
             notes,
             others: HashMap::new(),
@@ -100,12 +102,12 @@ impl Engine {
         Ok(self
             .others
             .entry(name.to_owned())
-            .or_insert_with(|| Database::named(name, &self.settings, &self.pulse)))
+            .or_insert_with(|| Database::named(name, &self.settings, self.output, &self.interrupt)))
     }
 
     /// The plain files.
     pub fn files(&self) -> Files {
-        Files::new(Arc::clone(&self.settings), Arc::clone(&self.pulse))
+        Files::new(Arc::clone(&self.settings), Arc::clone(&self.interrupt))
     }
 
     /// A new database, to be filled and then published as `name`, a path. What has the
@@ -115,7 +117,7 @@ impl Engine {
     ///
     /// As for [`Files::write`].
     pub fn draft(&self, name: &str, replace: bool) -> Result<Draft, Failure> {
-        Draft::new(name, replace, &self.settings, &self.pulse, self.files())
+        Draft::new(name, replace, &self.settings, &self.interrupt, self.files())
     }
 
     /// Whether `db` means the served database.
@@ -152,12 +154,17 @@ impl Engine {
                 format!("There is no file {name:?}."),
             ));
         }
-        Ok(Database::named(name, &self.settings, &self.pulse))
+        Ok(Database::named(
+            name,
+            &self.settings,
+            self.output,
+            &self.interrupt,
+        ))
     }
 
-    /// The pulse of the running call.
-    pub fn pulse(&self) -> &Pulse {
-        &self.pulse
+    /// The interrupt of the running call.
+    pub fn interrupt(&self) -> &InterruptCheck {
+        &self.interrupt
     }
 }
 

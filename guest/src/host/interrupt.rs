@@ -1,10 +1,10 @@
-//! The pulse of a running call: asks the host whether to go on, tells the
-//! client that work continues, and remembers why it was asked to stop.
+//! The interrupt check of a running call: asks the host whether to go on, reports progress to the
+//! client, and remembers why the call has to end.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{Host, Verdict};
+use super::{Host, Interruption, Usage, Verdict};
 
 /// What is called about once a second while a call runs, with the time it has run for.
 pub type Notify = Box<dyn FnMut(Duration) + Send>;
@@ -19,22 +19,28 @@ const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 const WAIT_STEP_MS: u32 = 50;
 
 /// One call's line to the host; shared by all connections of an engine.
-pub struct Pulse {
+pub struct InterruptCheck {
     host: &'static dyn Host,
-    state: Mutex<State>,
+    call: Mutex<Call>,
 }
 
-struct State {
-    began: Instant,
-    told: Duration,
+/// What is known of the running call.
+#[derive(Default)]
+struct Call {
+    command: &'static str,
     notify: Option<Notify>,
-    verdict: Verdict,
+    /// How long it had run when the client was last told.
+    notified: Duration,
+    interruption: Option<Interruption>,
+    pace: Pace,
+    /// Ticks of all calls.
     ticks: u64,
+    /// What the host last said of the fuel.
+    fuel: u64,
     ceiling: Option<Work>,
     exhausted: bool,
     muted: bool,
     waited: bool,
-    command: &'static str,
 }
 
 /// An amount of work, in ticks and in the host's fuel.
@@ -44,23 +50,12 @@ pub struct Work {
     fuel: u64,
 }
 
-impl Pulse {
-    /// A pulse of no call yet.
+impl InterruptCheck {
+    /// The checks of calls that `host` runs.
     pub fn new(host: &'static dyn Host) -> Self {
         Self {
             host,
-            state: Mutex::new(State {
-                began: Instant::now(),
-                told: Duration::ZERO,
-                notify: None,
-                verdict: Verdict::Proceed,
-                ticks: 0,
-                ceiling: None,
-                exhausted: false,
-                muted: false,
-                waited: false,
-                command: "",
-            }),
+            call: Mutex::default(),
         }
     }
 
@@ -71,71 +66,78 @@ impl Pulse {
 
     /// A call begins. `notify` is called about once a second once it has run longer than a second.
     pub fn begin(&self, notify: Option<Notify>) {
-        let mut state = self.state();
-        state.began = Instant::now();
-        state.told = Duration::ZERO;
-        state.notify = notify;
-        state.verdict = Verdict::Proceed;
+        let mut call = self.call();
+        call.notified = Duration::ZERO;
+        call.notify = notify;
+        call.interruption = None;
+        call.fuel = 0;
     }
 
     /// Names the command that the call runs.
     pub fn name(&self, command: &'static str) {
-        self.state().command = command;
+        self.call().command = command;
     }
 
     /// The command that the call runs; empty if it was not named.
     pub fn command(&self) -> &'static str {
-        self.state().command
+        self.call().command
     }
 
-    /// The call has ended.
+    /// The call has ended: nothing more is sent for it.
     pub fn end(&self) {
-        self.begin(None);
+        self.call().notify = None;
     }
 
     /// Asks the host whether the next piece of work may start, and forgets what it said to the last.
-    pub fn start(&self) -> Verdict {
-        let verdict = self.host.poll(0);
-        let mut state = self.state();
-        state.verdict = verdict.clone();
-        state.ceiling = None;
-        state.exhausted = false;
-        state.muted = false;
-        state.waited = false;
-        verdict
+    pub fn start(&self) -> Option<Interruption> {
+        {
+            let mut call = self.call();
+            call.interruption = None;
+            call.pace = Pace::default();
+            call.ceiling = None;
+            call.exhausted = false;
+            call.muted = false;
+            call.waited = false;
+        }
+        self.heed(self.host.check());
+        self.interruption()
     }
 
     /// Whether a lock was waited for.
     pub fn has_waited(&self) -> bool {
-        self.state().waited
+        self.call().waited
     }
 
     /// Called from SQLite's progress handler: whether to stop.
     pub fn tick(&self) -> bool {
-        let (elapsed, ceiling) = {
-            let mut state = self.state();
-            state.ticks += 1;
-            if state.muted {
+        let ceiling = {
+            let mut call = self.call();
+            call.ticks += 1;
+            if call.muted {
                 return false;
             }
-            if state
+            if call
                 .ceiling
-                .is_some_and(|ceiling| state.ticks > ceiling.ticks)
+                .is_some_and(|ceiling| call.ticks > ceiling.ticks)
             {
-                state.exhausted = true;
+                call.exhausted = true;
                 return true;
             }
-            (state.began.elapsed(), state.ceiling)
+            if !call.pace.is_due() {
+                return false;
+            }
+            call.ceiling
         };
-        if ceiling.is_some_and(|ceiling| self.host.fuel() > ceiling.fuel) {
-            self.state().exhausted = true;
-            return true;
+        match ceiling {
+            None => !self.heed(self.host.check()),
+            Some(ceiling) => {
+                let usage = self.usage();
+                if usage.fuel > ceiling.fuel {
+                    self.call().exhausted = true;
+                }
+                usage.fuel > ceiling.fuel || usage.verdict.is_err()
+            }
         }
-        if !self.ask(0) {
-            return true;
-        }
-        self.tell(elapsed);
-        false
     }
 
     /// Waits for a lock, up to `budget_ms` in all when `waited_ms` have gone by; whether to try again.
@@ -145,84 +147,194 @@ impl Pulse {
             return false;
         }
         *waited_ms += step;
-        self.state().waited = true;
-        let go_on = self.ask(step);
-        let elapsed = self.state().began.elapsed();
-        self.tell(elapsed);
-        go_on
+        self.call().waited = true;
+        self.heed(self.host.wait(step))
     }
 
-    /// Why the work was asked to stop; [`Verdict::Proceed`] if it was not.
-    pub fn verdict(&self) -> Verdict {
-        self.state().verdict.clone()
+    /// Why the work has to end, if the host said so.
+    pub fn interruption(&self) -> Option<Interruption> {
+        self.call().interruption.clone()
     }
 
-    /// The work done so far.
+    /// Why work that was halted has to end.
+    pub fn halted(&self) -> Interruption {
+        self.interruption()
+            .unwrap_or_else(|| Interruption::Stopped("The operation was interrupted.".into()))
+    }
+
+    /// What the call has used so far, by the host's word.
+    pub fn usage(&self) -> Usage {
+        let usage = self.host.usage();
+        self.call().fuel = usage.fuel;
+        self.heed(usage.verdict.clone());
+        usage
+    }
+
+    /// The work done so far, as far as it is known without asking.
     pub fn work(&self) -> Work {
+        let call = self.call();
         Work {
-            ticks: self.state().ticks,
-            fuel: self.host.fuel(),
+            ticks: call.ticks,
+            fuel: call.fuel,
         }
     }
 
     /// From now on stops by itself after about as much work again as since `since`, and a little.
     pub fn limit(&self, since: Work) {
+        self.usage();
         let now = self.work();
         // A little: 200,000 instructions, or about 6 ms of fuel.
         let ceiling = Work {
             ticks: now.ticks + (now.ticks - since.ticks) + 200,
             fuel: now.fuel + now.fuel.saturating_sub(since.fuel) + 100_000_000,
         };
-        self.state().ceiling = Some(ceiling);
+        self.call().ceiling = Some(ceiling);
     }
 
-    /// Lifts [`Pulse::limit`] and says whether it was reached.
+    /// Lifts [`InterruptCheck::limit`] and says whether it was reached.
     pub fn unlimit(&self) -> bool {
-        let mut state = self.state();
-        state.ceiling = None;
-        std::mem::take(&mut state.exhausted)
+        let mut call = self.call();
+        call.ceiling = None;
+        std::mem::take(&mut call.exhausted)
     }
 
     /// Whether ticks stop nothing for now: a rollback has to run to its end.
     pub fn mute(&self, muted: bool) {
-        self.state().muted = muted;
+        self.call().muted = muted;
     }
 
-    fn ask(&self, wait_ms: u32) -> bool {
-        match self.host.poll(wait_ms) {
-            Verdict::Proceed => true,
-            verdict => {
-                self.state().verdict = verdict;
+    /// Takes the host's word, and passes the time on; whether to go on.
+    fn heed(&self, verdict: Verdict) -> bool {
+        match verdict {
+            Ok(elapsed) => {
+                self.call().pace.asked(elapsed);
+                self.notify(elapsed);
+                true
+            }
+            Err(interruption) => {
+                self.call().interruption = Some(interruption);
                 false
             }
         }
     }
 
-    fn tell(&self, elapsed: Duration) {
+    fn notify(&self, elapsed: Duration) {
         let Some(mut notify) = ({
-            let mut state = self.state();
-            if elapsed < state.told + NOTIFY_EVERY {
+            let mut call = self.call();
+            if elapsed < call.notified + NOTIFY_EVERY {
                 return;
             }
-            state.told = elapsed;
-            state.notify.take()
+            call.notified = elapsed;
+            call.notify.take()
         }) else {
             return;
         };
         // Outside the lock, so that it may do what it likes.
         notify(elapsed);
-        self.state().notify = Some(notify);
+        self.call().notify = Some(notify);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn call(&self) -> MutexGuard<'_, Call> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Pulse {
+impl std::fmt::Debug for InterruptCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pulse")
-            .field("verdict", &self.verdict())
+        f.debug_struct("InterruptCheck")
+            .field("interruption", &self.interruption())
             .finish_non_exhaustive()
+    }
+}
+
+/// How often the host is asked while SQLite works: about once a millisecond, by what the last
+/// ticks took; at every tick where there is no clock.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Ticks from one question to the next.
+    stride: u32,
+    /// Ticks until the next question.
+    left: u32,
+    /// How long the call had run at the last one.
+    asked_at: Duration,
+}
+
+impl Pace {
+    /// What is aimed at.
+    const INTERVAL: Duration = Duration::from_millis(1);
+    /// The longest stride: work that suddenly becomes twenty times as slow is still heard of
+    /// within a host's grace.
+    const LONGEST: u32 = 64;
+
+    /// Counts a tick; whether it is time to ask.
+    fn is_due(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0
+    }
+
+    /// The host was asked, when the call had run for `elapsed`.
+    fn asked(&mut self, elapsed: Duration) {
+        let since = elapsed.saturating_sub(self.asked_at).as_micros().max(1);
+        let aimed = u128::from(self.stride) * Self::INTERVAL.as_micros() / since;
+        // Twice as long at most: what comes may be slower than what was.
+        let longest = (self.stride * 2).min(Self::LONGEST);
+        self.stride = match elapsed {
+            Duration::ZERO => 1,
+            _ => u32::try_from(aimed).map_or(longest, |aimed| aimed.clamp(1, longest)),
+        };
+        self.left = self.stride;
+        self.asked_at = elapsed;
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            stride: 1,
+            left: 1,
+            asked_at: Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of a thousand ticks ask, if each takes so long, and the longest time between two
+    /// questions.
+    fn asked(tick: impl Fn(u32) -> Duration) -> (u32, Duration) {
+        let (mut pace, mut now, mut last) = (Pace::default(), Duration::ZERO, Duration::ZERO);
+        let (mut count, mut longest) = (0, Duration::ZERO);
+        for number in 0..1_000 {
+            now += tick(number);
+            if pace.is_due() {
+                pace.asked(now);
+                longest = longest.max(now - last);
+                last = now;
+                count += 1;
+            }
+        }
+        (count, longest)
+    }
+
+    #[test]
+    fn the_host_is_asked_about_once_a_millisecond() {
+        let (count, longest) = asked(|_| Duration::from_micros(50));
+        assert!((50..60).contains(&count), "{count} in 50 ms");
+        assert!(longest <= Duration::from_millis(2), "{longest:?}");
+        assert_eq!(asked(|_| Duration::from_millis(3)).0, 1_000);
+    }
+
+    #[test]
+    fn work_that_becomes_slower_is_heard_of_soon() {
+        let slower = |number| Duration::from_micros(if number < 500 { 10 } else { 200 });
+        let (_, longest) = asked(slower);
+        assert!(longest <= Duration::from_millis(20), "{longest:?}");
+    }
+
+    #[test]
+    fn without_a_clock_every_tick_asks() {
+        assert_eq!(asked(|_| Duration::ZERO).0, 1_000);
     }
 }

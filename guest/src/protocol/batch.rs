@@ -3,87 +3,131 @@
 
 use serde_json::value::RawValue;
 
-use super::jsonrpc::{self, Error, INTERNAL_ERROR, INVALID_REQUEST, Malformed, Message, Request};
-use super::overhear::{is_taken_back, takes_one_back};
-use super::reply::{Reply, Writer};
+use super::jsonrpc::{
+    self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Malformed, Message, Outline, Request,
+};
+use super::reply::{Reply, Written};
 use super::session::{Answer, Session};
-use crate::host::Verdict;
+use super::state::{finished, read_finished};
+use super::triage::{cancels_one, is_cancelled};
+use crate::host::Interruption;
 
 /// How many messages a batch may hold. Clients send a handful; the bound keeps what is held
 /// back for one line in proportion.
 const LONGEST: usize = 100;
 
 impl Session {
-    /// Handles the messages one after the other; the answers come on one line, in order.
-    pub(super) fn batch(&mut self, items: &[&RawValue]) -> Option<String> {
-        if items.len() > LONGEST {
-            let why =
-                format!("Invalid request: a batch holds at most {LONGEST} messages. Split it.");
-            let error = Error::new(INVALID_REQUEST, why);
-            return Some(
-                self.writer
-                    .reply(&Reply::anonymous(self.revision().no_id(), error)),
-            );
-        }
-        self.kept.batch = true;
-        let mut replies = Replies {
-            all: Vec::new(),
-            room: self.writer.budget(),
-            writer: self.writer,
+    /// Why no message of a batch is looked at, if so.
+    pub(super) fn refuse_batch(&self, items: &[&RawValue]) -> Option<Reply> {
+        let why = if !self.revision().has_batches() {
+            "Invalid request: only revision 2025-03-26 has batches, once it is negotiated. Send \
+             one message per line."
+                .to_owned()
+        } else if items.len() > LONGEST {
+            format!("Invalid request: a batch holds at most {LONGEST} messages. Split it.")
+        } else {
+            return None;
         };
-        for (index, item) in items.iter().enumerate() {
-            let request = match member(item) {
-                Ok(Message::Request(request)) => request,
+        let error = Error::new(INVALID_REQUEST, why);
+        Some(Reply::anonymous(self.no_id(), error))
+    }
+
+    /// Answers the messages one after the other; the replies come on one line, in order.
+    pub(super) fn batch(&mut self, items: &[&RawValue]) -> Option<String> {
+        // Forgets the members of an earlier batch.
+        self.save();
+        let mut replies = Replies::new(self.writer.budget());
+        for item in items {
+            let reply = match member(item) {
+                Ok(Message::Request(request)) => self.answer_member(request, items),
                 Ok(Message::Notification(_) | Message::Response) => continue,
-                Err(malformed) => {
-                    replies.push(self.refuse(malformed));
-                    continue;
-                }
+                Err(malformed) => Some(self.refuse(malformed)),
             };
-            if request.method == "tools/call" && takes_one_back(items, &request.id) {
-                if let Answer::Reply(reply) = self.cancelled(request.id, self.revision()) {
-                    replies.push(reply);
-                }
-                continue;
+            let reply = reply.map(|reply| self.writer.within(replies.room, reply));
+            self.host.extend_state(&finished(reply.as_ref()));
+            replies.extend(reply);
+        }
+        self.join(replies)
+    }
+
+    fn answer_member(&mut self, request: Request, items: &[&RawValue]) -> Option<Reply> {
+        if request.method == "tools/call" {
+            if cancels_one(items, &request.id) || is_cancelled(self.host, &request.id) {
+                return self.cancelled(request.id, self.revision());
             }
-            // The host cannot cancel one member alone: once told, it stops them all.
-            let stopped = request.method == "tools/call" && self.host.poll(0) == Verdict::Cancelled;
-            if stopped && !is_taken_back(self.host, &request.id) {
-                replies.push(not_run(request, "was cancelled"));
-                continue;
-            }
-            let rest = &items[index + 1..];
-            let so_far = &replies.all;
-            let frame = move |writer: &Writer, reply: Reply| {
-                let unrun = rest.iter().filter_map(|item| match member(item) {
-                    Ok(Message::Request(request)) => Some(not_run(request, "was aborted")),
-                    _ => None,
-                });
-                let all: Vec<Reply> = so_far.iter().cloned().chain([reply]).chain(unrun).collect();
-                writer.batch(&all)
-            };
-            if let Answer::Reply(reply) = self.answer(request, &frame) {
-                replies.push(reply);
+            // The host cannot cancel one member alone: once it has, it stops them all.
+            if self.host.check() == Err(Interruption::Cancelled) {
+                return Some(not_run(request.id, "was cancelled"));
             }
         }
-        // A batch of nothing but notifications gets no answer, not an empty array.
-        (!replies.all.is_empty()).then(|| self.writer.batch(&replies.all))
+        match self.respond(request) {
+            Answer::Reply(reply) => Some(reply),
+            Answer::Notice(_) | Answer::Silence => None,
+        }
+    }
+
+    /// The reply to a batch that was aborted: what was answered stays, and what was not run is named.
+    pub(super) fn interrupted_batch(
+        &mut self,
+        items: &[&RawValue],
+        reason: &Interruption,
+    ) -> Option<String> {
+        let saved = std::mem::take(&mut self.saved);
+        let mut finished = read_finished(&saved).into_iter();
+        let mut replies = Replies::new(self.writer.budget());
+        let mut at_work = true;
+        for item in items {
+            let outline = Outline::read(item);
+            if matches!(outline, Ok(None)) {
+                continue;
+            }
+            if let Some(reply) = finished.next() {
+                replies.extend(reply);
+                continue;
+            }
+            let reply = match (outline, std::mem::take(&mut at_work), reason) {
+                (Ok(None), ..) => None,
+                (Err(malformed), ..) => Some(self.refuse(malformed)),
+                (Ok(Some(outline)), true, _) => self.unanswered(outline, reason),
+                (Ok(Some(outline)), false, Interruption::Cancelled) => {
+                    Some(not_run(outline.id, "was cancelled"))
+                }
+                (Ok(Some(outline)), false, Interruption::Stopped(_)) => {
+                    Some(not_run(outline.id, "was aborted"))
+                }
+            };
+            replies.extend(reply.map(|reply| self.writer.within(replies.room, reply)));
+        }
+        self.join(replies)
+    }
+
+    /// A batch of nothing but notifications gets no answer, not an empty array.
+    fn join(&self, replies: Replies) -> Option<String> {
+        (!replies.all.is_empty()).then(|| self.writer.batch(replies.all))
     }
 }
 
 /// The replies so far. One that does not fit into what is left of the budget is given up at
 /// once, so that a batch never holds more than one line's worth of answers.
 struct Replies {
-    all: Vec<Reply>,
+    all: Vec<Written>,
+    /// What is left, in bytes.
     room: u64,
-    writer: Writer,
 }
 
 impl Replies {
-    fn push(&mut self, reply: Reply) {
-        let (reply, length) = self.writer.within(self.room, reply);
-        self.room = self.room.saturating_sub(length + 1);
-        self.all.push(reply);
+    fn new(room: u64) -> Self {
+        Self {
+            all: Vec::new(),
+            room,
+        }
+    }
+
+    fn extend(&mut self, reply: Option<Written>) {
+        if let Some(reply) = reply {
+            self.room = self.room.saturating_sub(reply.text().len() as u64 + 1);
+            self.all.push(reply);
+        }
     }
 }
 
@@ -108,7 +152,7 @@ fn member(item: &RawValue) -> Result<Message, Malformed> {
     Ok(message)
 }
 
-fn not_run(request: Request, what: &str) -> Reply {
+fn not_run(id: Id, what: &str) -> Reply {
     let why = format!("Not run: an earlier request of the batch {what}. Send this one again.");
-    Reply::error(request.id, Error::new(INTERNAL_ERROR, why))
+    Reply::error(id, Error::new(INTERNAL_ERROR, why))
 }

@@ -2,10 +2,10 @@
 //! it: ids are strings or integers and never null, parameters are objects.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -34,6 +34,8 @@ pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The `_meta` key under which a modern client introduces itself.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` keys that only modern requests have.
+const MODERN_META: [&str; 3] = [META_VERSION, META_CAPABILITIES, META_CLIENT];
 
 /// A request id or a progress token: a string or an integer, written back exactly as it came.
 #[derive(Clone, Debug)]
@@ -141,19 +143,10 @@ impl Request {
         meta(&self.params)
     }
 
-    /// Whether it carries what only modern requests carry.
-    pub fn has_modern_meta(&self) -> bool {
-        is_modern(&self.params)
-    }
-
     /// Whether it belongs to the stateless era: by its `_meta`, or by a method that only
     /// modern revisions have.
     pub fn is_modern(&self) -> bool {
-        self.has_modern_meta()
-            || matches!(
-                self.method.as_str(),
-                "server/discover" | "subscriptions/listen"
-            )
+        is_modern(&self.params) || is_modern_method(&self.method)
     }
 }
 
@@ -162,11 +155,11 @@ fn meta(params: &Map<String, Value>) -> Option<&Map<String, Value>> {
 }
 
 fn is_modern(params: &Map<String, Value>) -> bool {
-    meta(params).is_some_and(|meta| {
-        [META_VERSION, META_CAPABILITIES, META_CLIENT]
-            .iter()
-            .any(|key| meta.contains_key(*key))
-    })
+    meta(params).is_some_and(|meta| MODERN_META.iter().any(|key| meta.contains_key(*key)))
+}
+
+fn is_modern_method(method: &str) -> bool {
+    matches!(method, "server/discover" | "subscriptions/listen")
 }
 
 /// A notification: never answered, whatever it says.
@@ -218,19 +211,18 @@ impl Malformed {
 pub enum Line<'a> {
     /// Nothing on it.
     Blank,
-    /// One message, or what should have been one.
-    Single(Result<Message, Malformed>),
+    /// The text of one message, or of what should be one.
+    Single(&'a RawValue),
     /// The texts of a batch; never empty.
     Batch(Vec<&'a RawValue>),
+    /// No message and no batch.
+    Malformed(Malformed),
 }
 
 /// Takes a line apart. A byte order mark, a carriage return and white space around the
 /// message are passed over, since clients on Windows and people at a terminal send them.
 pub fn line(bytes: &[u8]) -> Line<'_> {
-    let bytes = bytes
-        .strip_prefix(b"\xEF\xBB\xBF")
-        .unwrap_or(bytes)
-        .trim_ascii();
+    let bytes = bare(bytes);
     if bytes.is_empty() {
         return Line::Blank;
     }
@@ -238,24 +230,32 @@ pub fn line(bytes: &[u8]) -> Line<'_> {
         Err(_) => {
             let why =
                 "Parse error: the line is not UTF-8. Send JSON as UTF-8, one message per line.";
-            return Line::Single(Err(Malformed::new(PARSE_ERROR, why)));
+            return Line::Malformed(Malformed::new(PARSE_ERROR, why));
         }
         Ok(text) => match serde_json::from_str(text) {
-            Err(error) => return Line::Single(Err(not_json(&error))),
+            Err(error) => return Line::Malformed(not_json(&error)),
             Ok(raw) => raw,
         },
     };
     if !raw.get().starts_with('[') {
-        return Line::Single(message(raw));
+        return Line::Single(raw);
     }
     match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        Err(error) => Line::Single(Err(not_json(&error))),
-        Ok(items) if items.is_empty() => Line::Single(Err(Malformed::new(
+        Err(error) => Line::Malformed(not_json(&error)),
+        Ok(items) if items.is_empty() => Line::Malformed(Malformed::new(
             INVALID_REQUEST,
             "Invalid request: an empty array holds no message.",
-        ))),
+        )),
         Ok(items) => Line::Batch(items),
     }
+}
+
+/// A line without a byte order mark and white space around the message.
+fn bare(bytes: &[u8]) -> &[u8] {
+    bytes
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(bytes)
+        .trim_ascii()
 }
 
 /// Reads one message.
@@ -264,36 +264,21 @@ pub fn line(bytes: &[u8]) -> Line<'_> {
 ///
 /// What cannot be answered as a request and is no notification either.
 pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
-    if !raw.get().starts_with('{') {
-        let why = "Invalid request: a message is a JSON object.";
-        return Err(Malformed::new(INVALID_REQUEST, why));
-    }
-    // Members of the same name: the last one counts, as in most readers of JSON.
-    let members: BTreeMap<String, &RawValue> =
-        serde_json::from_str(raw.get()).map_err(|error| not_json(&error))?;
-    let method = members
-        .get("method")
-        .map(|raw| serde_json::from_str::<String>(raw.get()));
-
-    if !members.contains_key("id") {
-        match method {
-            Some(Ok(method)) => {
-                return Ok(Message::Notification(Notification {
-                    cancels: cancelled(&method, members.get("params").copied()),
-                    method,
-                }));
-            }
-            None if is_response(&members) => return Ok(Message::Response),
-            _ => {}
+    let envelope = Envelope::read(raw)?;
+    match envelope.kind() {
+        MessageKind::Response => return Ok(Message::Response),
+        MessageKind::Notification(method) => {
+            return Ok(Message::Notification(Notification {
+                cancels: cancelled(&method, envelope.params),
+                method,
+            }));
         }
-    } else if method.is_none() && is_response(&members) {
-        return Ok(Message::Response);
+        MessageKind::Request => {}
     }
-
-    let id = members.get("id").and_then(|raw| Id::parse(raw));
-    let params: Option<Value> = match members.get("params") {
+    let id = envelope.id.and_then(Id::parse);
+    let params: Option<Value> = match envelope.params {
         None => None,
-        // Whoever asked can still be told, since the rest of the line was read.
+        // Whoever asked can still get a reply, since the rest of the line was read.
         Some(raw) => match serde_json::from_str(raw.get()) {
             Ok(mut params) => {
                 keep_integers(&mut params, raw);
@@ -316,13 +301,10 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
             .and_then(Value::as_object)
             .is_some_and(is_modern),
     };
-    let version = members.get("jsonrpc");
-    if version
-        .is_none_or(|raw| serde_json::from_str::<String>(raw.get()).ok().as_deref() != Some("2.0"))
-    {
+    if envelope.version.and_then(string).as_deref() != Some("2.0") {
         return Err(refuse(r#"the member "jsonrpc" must be "2.0"."#));
     }
-    let Some(Ok(method)) = method else {
+    let Some(method) = envelope.method.and_then(string) else {
         return Err(refuse(r#"the member "method" must be a string."#));
     };
     let Some(id) = id.clone() else {
@@ -333,35 +315,131 @@ pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
         Some(Value::Object(params)) => params,
         Some(_) => return Err(refuse(r#"the member "params" must be an object."#)),
     };
-    let token = members.get("params").and_then(|raw| progress_token(raw));
     Ok(Message::Request(Request {
         id,
         method,
         params,
-        token,
+        token: envelope.params.and_then(progress_token),
     }))
 }
 
-/// The ids under which a line has to be answered, found without holding what else is on it.
-/// None, if that cannot be told.
-pub fn awaited(bytes: &[u8]) -> Vec<Id> {
-    #[derive(Deserialize)]
-    struct Glimpse<'a> {
-        #[serde(borrow)]
-        id: &'a RawValue,
-        #[serde(rename = "method")]
-        _method: IgnoredAny,
+/// The members of a message, unparsed.
+struct Envelope<'a> {
+    version: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    /// Whether it has a result or an error.
+    answers: bool,
+}
+
+/// What a message is by its members.
+enum MessageKind {
+    /// A request, or what has to be refused as one.
+    Request,
+    /// A notification of this method.
+    Notification(String),
+    /// An answer.
+    Response,
+}
+
+impl<'a> Envelope<'a> {
+    fn read(raw: &'a RawValue) -> Result<Self, Malformed> {
+        if !raw.get().starts_with('{') {
+            let why = "Invalid request: a message is a JSON object.";
+            return Err(Malformed::new(INVALID_REQUEST, why));
+        }
+        let names = ["jsonrpc", "id", "method", "params", "result", "error"];
+        let [version, id, method, params, result, error] =
+            members(raw, names).map_err(|error| not_json(&error))?;
+        Ok(Self {
+            version,
+            id,
+            method,
+            params,
+            answers: result.is_some() || error.is_some(),
+        })
     }
-    let id = |glimpse: Glimpse<'_>| Id::parse(glimpse.id);
-    let glimpse = serde_json::from_slice(bytes).map(id);
-    let several = || serde_json::from_slice::<Vec<&RawValue>>(bytes).unwrap_or_default();
-    match glimpse {
-        Ok(id) => id.into_iter().collect(),
-        Err(_) => several()
-            .into_iter()
-            .filter_map(|raw| id(serde_json::from_str(raw.get()).ok()?))
-            .collect(),
+
+    fn kind(&self) -> MessageKind {
+        match (self.id, self.method.map(string)) {
+            (_, None) if self.answers => MessageKind::Response,
+            (None, Some(Some(method))) => MessageKind::Notification(method),
+            _ => MessageKind::Request,
+        }
     }
+}
+
+/// What has to be known of a request to reply that it came to nothing, read without holding what
+/// else it says.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// What the reply is filed under.
+    pub id: Id,
+    /// The tool, if it calls one.
+    pub tool: Option<String>,
+    /// Whether it asks for the answer as an object.
+    pub wants_object: bool,
+    /// Whether it belongs to the stateless era.
+    pub modern: bool,
+}
+
+impl Outline {
+    /// Reads it; none for a message that gets no reply.
+    ///
+    /// # Errors
+    ///
+    /// As for [`message`].
+    pub fn read(raw: &RawValue) -> Result<Option<Self>, Malformed> {
+        let envelope = Envelope::read(raw)?;
+        if !matches!(envelope.kind(), MessageKind::Request) {
+            return Ok(None);
+        }
+        let Some(id) = envelope.id.and_then(Id::parse) else {
+            return message(raw).map(|_| None);
+        };
+        let method = envelope.method.and_then(string).unwrap_or_default();
+        let [name, arguments, meta] = envelope
+            .params
+            .and_then(|params| members(params, ["name", "arguments", "_meta"]).ok())
+            .unwrap_or_default();
+        let output = arguments.and_then(|arguments| members(arguments, ["output"]).ok()?[0]);
+        let keys = meta.and_then(|meta| members(meta, MODERN_META).ok());
+        Ok(Some(Self {
+            id,
+            tool: name.and_then(string).filter(|_| method == "tools/call"),
+            wants_object: output.and_then(string).as_deref() == Some("json"),
+            modern: keys.is_some_and(|keys| keys.iter().any(Option::is_some))
+                || is_modern_method(&method),
+        }))
+    }
+}
+
+/// The id that the start of a message shows, if it shows all of it.
+pub fn id_within(head: &[u8]) -> Option<Id> {
+    struct Head<'s, 'a>(&'s mut Option<&'a RawValue>);
+    impl<'a> Visitor<'a> for Head<'_, 'a> {
+        type Value = ();
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key::<String>()? {
+                match name.as_str() {
+                    "id" => *self.0 = Some(map.next_value()?),
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(())
+        }
+    }
+    let head = bare(head);
+    let mut found = None;
+    // It ends somewhere in the middle, which is an error behind what was found.
+    let _ = serde_json::Deserializer::from_slice(head).deserialize_map(Head(&mut found));
+    let text = found?.get().as_bytes();
+    // A number at the very end may have more digits.
+    (text.as_ptr_range().end < head.as_ptr_range().end).then(|| Id::parse(found?))?
 }
 
 /// Puts the values to bind back as they are written, if a number among them would not keep an
@@ -376,18 +454,14 @@ fn keep_integers(params: &mut Value, raw: &RawValue) {
         return;
     }
     let text = || {
-        let arguments = members(members(raw)?.get("arguments")?)?;
-        Some(arguments.get("params")?.get())
+        let arguments = members(raw, ["arguments"]).ok()?[0]?;
+        Some(members(arguments, ["params"]).ok()?[0]?.get())
     };
     if let Some(text) = text()
         && matches!(exact(text), Cow::Owned(_))
     {
         params["arguments"]["params"] = text.into();
     }
-}
-
-fn is_response(members: &BTreeMap<String, &RawValue>) -> bool {
-    members.contains_key("result") || members.contains_key("error")
 }
 
 fn not_json(error: &serde_json::Error) -> Malformed {
@@ -399,8 +473,33 @@ fn not_json(error: &serde_json::Error) -> Malformed {
     Malformed::new(PARSE_ERROR, why)
 }
 
-/// The members of an object, unparsed; `None` if it is none.
-fn members(raw: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
+/// The members of an object that have these names, unparsed. Of those with the same name the last
+/// one counts, as in most readers of JSON.
+pub(super) fn members<'a, const N: usize>(
+    raw: &'a RawValue,
+    names: [&str; N],
+) -> serde_json::Result<[Option<&'a RawValue>; N]> {
+    struct Members<'n, const N: usize>([&'n str; N]);
+    impl<'a, const N: usize> Visitor<'a> for Members<'_, N> {
+        type Value = [Option<&'a RawValue>; N];
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = [None; N];
+            while let Some(name) = map.next_key::<String>()? {
+                let value = map.next_value::<&RawValue>()?;
+                if let Some(at) = self.0.iter().position(|wanted| *wanted == name) {
+                    found[at] = Some(value);
+                }
+            }
+            Ok(found)
+        }
+    }
+    serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members(names))
+}
+
+fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
@@ -409,13 +508,12 @@ fn cancelled(method: &str, params: Option<&RawValue>) -> Option<Id> {
     if method != "notifications/cancelled" {
         return None;
     }
-    Id::parse(members(params?)?.get("requestId")?)
+    Id::parse(members(params?, ["requestId"]).ok()?[0]?)
 }
 
 fn progress_token(params: &RawValue) -> Option<Id> {
-    let params = members(params)?;
-    let meta = members(params.get("_meta")?)?;
-    Id::parse(meta.get("progressToken")?)
+    let meta = members(params, ["_meta"]).ok()?[0]?;
+    Id::parse(members(meta, ["progressToken"]).ok()?[0]?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ fn id(text: &str) -> Option<Id> {
 
 fn single(text: &str) -> Result<Message, Malformed> {
     match line(text.as_bytes()) {
-        Line::Single(message) => message,
+        Line::Single(raw) => message(raw),
+        Line::Malformed(malformed) => Err(malformed),
         other => panic!("{text} is {other:?}"),
     }
 }
@@ -43,25 +44,71 @@ fn values_to_bind_stay_as_they_are_written_where_a_number_would_lose_digits() {
     }
 }
 
+fn outline(text: &str) -> Result<Option<Outline>, Malformed> {
+    Outline::read(serde_json::from_str(text).expect("JSON"))
+}
+
 #[test]
-fn who_waits_for_an_answer_can_be_told_before_the_line_is_read() {
-    let ids = |text: &str| awaited(text.as_bytes());
+fn the_outline_of_a_request_is_what_a_reply_without_an_answer_needs() {
+    let call = r#"{"method":"tools/call","params":{"arguments":{"output":"json","params":[[0]]},
+        "name":"a"},"jsonrpc":"2.0","id":7}"#;
+    let outline_of = |text: &str| outline(text).unwrap().unwrap();
+    let found = outline_of(call);
     assert_eq!(
-        ids(r#"{"params":[[0]],"id":7,"method":"a"}"#),
-        [id("7").unwrap()]
+        (Some(found.id), found.tool.as_deref()),
+        (id("7"), Some("a"))
     );
-    assert_eq!(
-        ids(r#"[{"id":"a","method":"b"},{"method":"c"},{"id":2,"result":{}},{"id":3,"method":1}]"#),
-        [id("\"a\"").unwrap(), id("3").unwrap()]
-    );
+    assert!(found.wants_object && !found.modern);
+    let found = outline_of(r#"{"id":"x","method":"ping","params":{"name":"a"}}"#);
+    assert_eq!((Some(found.id), found.tool), (id("\"x\""), None));
+    let modern = r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientInfo":{}}}}"#;
+    assert!(outline_of(modern).modern);
+    assert!(outline_of(r#"{"id":1,"method":"server/discover"}"#).modern);
+}
+
+#[test]
+fn the_outline_and_the_message_agree_on_who_gets_a_reply() {
     for text in [
-        "",
-        "{",
-        "7",
-        r#"{"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#,
+        r#"{"jsonrpc":"2.0","method":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        r#"{"error":{}}"#,
         r#"{"id":null,"method":"a"}"#,
+        r#"{"id":1,"method":3}"#,
+        r#"{"method":3}"#,
+        "{}",
+        "7",
     ] {
-        assert_eq!(ids(text), [], "{text}");
+        let silent = matches!(
+            single(text),
+            Ok(Message::Notification(_) | Message::Response)
+        );
+        assert_eq!(matches!(outline(text), Ok(None)), silent, "{text}");
+    }
+}
+
+#[test]
+fn an_id_is_found_in_the_start_of_a_message_if_all_of_it_is_there() {
+    let within = |head: &str| id_within(head.as_bytes());
+    assert_eq!(
+        within(r#" {"jsonrpc":"2.0","id":12,"method":"to"#),
+        id("12")
+    );
+    assert_eq!(
+        within(r#"{"id":"a\"b","params":{"id":7,"x":"#),
+        id(r#""a\"b""#)
+    );
+    assert_eq!(within("{\"id\":1.0,\u{e9}"), id("1"));
+    for head in [
+        "",
+        "[{\"id\":1},",
+        r#"{"id":12"#,
+        r#"{"id":"ab"#,
+        r#"{"id":{},"a"#,
+        r#"{"params":{"id":7},"me"#,
+        r#"{"params":{"sql":"SELECT "#,
+    ] {
+        assert_eq!(within(head), None, "{head}");
     }
 }
 
@@ -116,7 +163,7 @@ fn what_is_not_json_is_a_parse_error() {
     ] {
         assert_eq!(code(text), PARSE_ERROR, "{text}");
     }
-    assert!(matches!(line(b"\"\xFF\""), Line::Single(Err(m)) if m.code == PARSE_ERROR));
+    assert!(matches!(line(b"\"\xFF\""), Line::Malformed(m) if m.code == PARSE_ERROR));
 }
 
 #[test]

@@ -5,27 +5,33 @@
 //! - [`reply`]: the only writer of lines.
 //! - [`session`]: one client on one pipe; which message gets which answer.
 //! - [`batch`]: several messages on one line, as revision 2025-03-26 has them.
-//! - [`tools`]: `tools/list` and `tools/call`, on top of the command table.
-//! - [`overhear`]: lines that arrive while a call runs.
-//! - [`kept`]: what one instance leaves for the next.
+//! - [`tools`]: `tools/list` and `tools/call`, on top of the command table; [`tool_schema`]: a
+//!   command as a tool.
+//! - [`triage`]: lines that arrive while a call runs.
+//! - [`state`]: what one instance saves for the next; [`interrupted`]: the reply to a line whose
+//!   instance was aborted.
+//! - [`check`](mod@check): whether the owner's choices can be served.
 //!
 //! Revisions and eras are those of <https://modelcontextprotocol.io/specification/>: the four
 //! up to 2025-11-25 open with `initialize` and are called legacy here; from 2026-07-28 on
 //! every request says in its `_meta` what it needs, and is called modern. The era is decided
 //! anew for each message, since clients probe with one and go on with the other.
 
-pub mod batch;
+mod batch;
+mod check;
+mod interrupted;
 pub mod jsonrpc;
-pub mod kept;
-pub mod overhear;
 pub mod reply;
 pub mod revision;
-pub mod session;
+mod session;
+mod state;
 pub mod tool_schema;
 pub mod tools;
+mod triage;
 
 #[cfg(test)]
 mod testing;
 
-pub use overhear::Overheard;
+pub use check::{check, warnings};
 pub use session::Session;
+pub use triage::Triaged;

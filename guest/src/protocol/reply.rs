@@ -4,9 +4,10 @@
 use std::io;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::jsonrpc::{Error, INTERNAL_ERROR, Id};
+use super::jsonrpc::{Error, INTERNAL_ERROR, Id, members};
 use super::revision::NoId;
 
 /// The answer to one request.
@@ -60,6 +61,39 @@ impl Reply {
     }
 }
 
+/// A reply as it goes out, on a line of its own or in a batch.
+#[derive(Clone, Debug)]
+pub struct Written {
+    id: Option<Option<Id>>,
+    text: String,
+}
+
+impl Written {
+    /// Its JSON, on one line.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads one that was written; none if it is no reply.
+    pub fn read(text: &str) -> Option<Self> {
+        let raw: &RawValue = serde_json::from_str(text).ok()?;
+        let [version, id, result, error] =
+            members(raw, ["jsonrpc", "id", "result", "error"]).ok()?;
+        let id = match id {
+            Some(id) if id.get() == "null" => Some(None),
+            Some(id) => Some(Some(Id::parse(id)?)),
+            None => None,
+        };
+        let one_line = !text.contains(['\n', '\r']);
+        (one_line && version?.get() == "\"2.0\"" && result.is_some() != error.is_some()).then(
+            || Self {
+                id,
+                text: text.to_owned(),
+            },
+        )
+    }
+}
+
 /// A notification of the server's own.
 #[derive(Serialize)]
 struct Notice<'a, P> {
@@ -83,50 +117,41 @@ impl Writer {
 
     /// One reply. Over the budget it becomes an error with the same id.
     pub fn reply(&self, reply: &Reply) -> String {
-        self.fit(reply).unwrap_or_else(|| self.refusal(reply))
+        self.fit(reply).unwrap_or_else(|| self.refusal(&reply.id))
+    }
+
+    /// One reply of a batch that has `room` bytes left; longer than that it becomes an error.
+    pub fn within(&self, room: u64, reply: Reply) -> Written {
+        let text = serialise(&reply, room.min(self.budget.saturating_sub(1)))
+            .unwrap_or_else(|| self.refusal(&reply.id));
+        Written { id: reply.id, text }
     }
 
     /// The replies of a batch, on one line. Over the budget the longest become errors, one
     /// after the other, until the line fits; if not even those fit, one error stands for all.
-    pub fn batch(&self, replies: &[Reply]) -> String {
-        let mut lines: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
-        let mut order: Vec<usize> = (0..lines.len()).collect();
-        order.sort_by_key(|&index| std::cmp::Reverse(lines[index].len()));
+    pub fn batch(&self, mut replies: Vec<Written>) -> String {
+        let mut order: Vec<usize> = (0..replies.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(replies[index].text.len()));
         // Two brackets, a newline, and a comma less than there are replies.
-        let mut length = 2 + lines.iter().map(|line| line.len() as u64 + 1).sum::<u64>();
+        let mut length = 2 + replies
+            .iter()
+            .map(|reply| reply.text.len() as u64 + 1)
+            .sum::<u64>();
         for index in order {
             if length <= self.budget {
                 break;
             }
-            let refusal = self.refusal(&replies[index]);
-            if refusal.len() < lines[index].len() {
-                length -= (lines[index].len() - refusal.len()) as u64;
-                lines[index] = refusal;
+            let refusal = self.refusal(&replies[index].id);
+            if refusal.len() < replies[index].text.len() {
+                length -= (replies[index].text.len() - refusal.len()) as u64;
+                replies[index].text = refusal;
             }
         }
         if length <= self.budget {
-            format!("[{}]", lines.join(","))
+            let texts: Vec<&str> = replies.iter().map(Written::text).collect();
+            format!("[{}]", texts.join(","))
         } else {
-            self.refusal(&Reply::anonymous(
-                NoId::Null,
-                Error::new(INTERNAL_ERROR, ""),
-            ))
-        }
-    }
-
-    /// The reply, or an error in its place if it is longer than `room` bytes; and the length
-    /// of that.
-    pub fn within(&self, room: u64, reply: Reply) -> (Reply, u64) {
-        match serialise(&reply, room) {
-            Some(line) => (reply, line.len() as u64),
-            None => {
-                let reply = Reply {
-                    body: Body::Error(self.over_budget()),
-                    ..reply
-                };
-                let length = self.reply(&reply).len() as u64;
-                (reply, length)
-            }
+            self.refusal(&Some(None))
         }
     }
 
@@ -139,32 +164,20 @@ impl Writer {
         })
     }
 
-    /// The last words of a call: the line that `write` makes of a reason, cut where the reason
-    /// stands, once or more. The host joins the parts with its own reason, escaped for JSON.
-    pub fn last_words(&self, write: impl Fn(&str) -> String) -> Vec<String> {
-        let plain = write("");
-        // Whatever an id or an earlier answer holds, some marker is not in it.
-        let marker = (0..=u64::MAX)
-            .map(|n| format!("<{n}>"))
-            .find(|marker| !plain.contains(marker.as_str()))
-            .expect("a line is shorter than there are numbers");
-        write(&marker).split(&marker).map(str::to_owned).collect()
-    }
-
-    fn refusal(&self, reply: &Reply) -> String {
-        let body = Body::Error(self.over_budget());
+    /// The error in the place of a reply that is over the budget.
+    fn refusal(&self, id: &Option<Option<Id>>) -> String {
         let refusal = Reply {
             jsonrpc: "2.0",
-            id: reply.id.clone(),
-            body,
+            id: id.clone(),
+            body: Body::Error(self.over_budget()),
         };
         // An id can be as long as a request line; then the error goes out without it.
         self.fit(&refusal).unwrap_or_else(|| {
-            let nameless = Reply {
+            let anonymous = Reply {
                 id: None,
                 ..refusal
             };
-            serialise(&nameless, u64::MAX).unwrap_or_default()
+            serialise(&anonymous, u64::MAX).unwrap_or_default()
         })
     }
 
@@ -285,12 +298,9 @@ mod tests {
 
     #[test]
     fn a_batch_over_the_budget_gives_up_its_longest_answers_only() {
-        let replies = [
-            Reply::result(id("1"), text(100)),
-            Reply::result(id("2"), text(900)),
-            Reply::result(id("3"), text(800)),
-        ];
-        let line = Writer::new(1500).batch(&replies);
+        let writer = Writer::new(1500);
+        let reply = |n: &str, length| writer.within(1499, Reply::result(id(n), text(length)));
+        let line = writer.batch(vec![reply("1", 100), reply("2", 900), reply("3", 800)]);
         assert!(line.len() < 1500);
         let answers: Vec<Value> = serde_json::from_str(&line).expect("JSON");
         let failed: Vec<bool> = answers
@@ -301,16 +311,29 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_cut_at_every_place_of_the_reason() {
-        let parts = Writer::new(1000).last_words(|reason| {
-            let mut result = Map::new();
-            result.insert("a".into(), json!(reason));
-            result.insert("b".into(), json!(reason));
-            Writer::new(1000).reply(&Reply::result(id(r#""<0>""#), result))
-        });
-        assert_eq!(
-            parts.join("why"),
-            r#"{"jsonrpc":"2.0","id":"<0>","result":{"a":"why","b":"why"}}"#
-        );
+    fn a_written_reply_is_read_back_and_nothing_else_is() {
+        let writer = Writer::new(1000);
+        for reply in [
+            Reply::result(id(r#""a""#), text(3)),
+            Reply::error(id("1"), Error::new(-1, "m\n")),
+            Reply::anonymous(NoId::Null, Error::new(-1, "m")),
+            Reply::anonymous(NoId::Absent, Error::new(-1, "m")),
+        ] {
+            let written = writer.within(1000, reply);
+            let read = Written::read(written.text()).expect("a reply");
+            assert_eq!((read.text, read.id), (written.text, written.id));
+        }
+        for text in [
+            "",
+            "{}",
+            "[]",
+            "nonsense",
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
+            r#"{"jsonrpc":"2.0","id":[],"result":{}}"#,
+            "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{}}",
+        ] {
+            assert!(Written::read(text).is_none(), "{text}");
+        }
     }
 }

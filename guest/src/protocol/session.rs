@@ -4,23 +4,17 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::jsonrpc::{
-    self, Error, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Line, META_CAPABILITIES,
-    META_VERSION, Malformed, Message, NOT_INITIALIZED, REQUEST_CANCELLED, Request,
-    UNSUPPORTED_VERSION,
+    self, Error, INVALID_PARAMS, INVALID_REQUEST, Id, Line, META_CAPABILITIES, META_VERSION,
+    Malformed, Message, NOT_INITIALIZED, REQUEST_CANCELLED, Request, UNSUPPORTED_VERSION,
 };
-use super::kept::Kept;
-pub use super::overhear::Overheard;
-use super::overhear::is_taken_back;
 use super::reply::{Reply, Writer};
 use super::revision::{NoId, Revision};
+use super::state::SavedState;
 use super::tools::{self, Call, Toolbox};
+use super::triage::is_cancelled;
 use crate::command::spec::command::Registry;
-use crate::host::{Host, Verdict};
-use crate::settings::Settings;
-
-/// The shortest line, in bytes, that somebody is told of before it is read: reading less takes
-/// next to nothing of any budget.
-const LONG: usize = 4 << 10;
+use crate::host::Host;
+use crate::settings::ServerSettings;
 
 /// One client on one pipe.
 pub struct Session {
@@ -28,7 +22,9 @@ pub struct Session {
     pub(super) host: &'static dyn Host,
     pub(super) writer: Writer,
     pub(super) strict: bool,
-    pub(super) kept: Kept,
+    pub(super) state: SavedState,
+    /// What an earlier instance saved, until this one answers a line.
+    pub(super) saved: Vec<u8>,
     request_bytes: u64,
 }
 
@@ -42,112 +38,89 @@ pub(super) enum Answer {
     Silence,
 }
 
-/// Makes the line that goes out if a call is cut, from the reply that belongs to the call.
-pub(super) type Frame<'a> = &'a dyn Fn(&Writer, Reply) -> String;
+impl From<Option<Reply>> for Answer {
+    fn from(reply: Option<Reply>) -> Self {
+        reply.map_or(Self::Silence, Self::Reply)
+    }
+}
 
 impl Session {
-    /// A session for the owner's choices. `kept` is what an earlier instance gave to
-    /// [`Host::keep`], or empty. Opens no database.
+    /// A session for the owner's choices. `saved` is what an earlier instance gave to
+    /// [`Host::save_state`], or empty. Opens no database.
     pub fn new(
-        settings: Settings,
-        kept: &str,
+        settings: ServerSettings,
+        saved: Vec<u8>,
         host: &'static dyn Host,
         registry: &'static Registry,
     ) -> Self {
         let tools = tools::Served::new(settings.clone(), host, registry);
-        Self::with_tools(Box::new(tools), &settings, kept, host)
+        Self::with_tools(Box::new(tools), &settings, saved, host)
     }
 
     pub(super) fn with_tools(
         tools: Box<dyn Toolbox>,
-        settings: &Settings,
-        kept: &str,
+        settings: &ServerSettings,
+        saved: Vec<u8>,
         host: &'static dyn Host,
     ) -> Self {
         Self {
             tools,
             host,
-            writer: Writer::new(settings.limits.reply_bytes),
+            writer: Writer::new(settings.command.output.reply_bytes),
             strict: settings.strict,
-            kept: Kept::read(kept),
-            request_bytes: settings.limits.request_bytes,
+            state: SavedState::read(&saved),
+            saved,
+            request_bytes: settings.request_bytes,
         }
     }
 
-    /// Handles one line without its newline; answers with one line, or with silence.
-    pub fn handle(&mut self, line: &[u8]) -> Option<String> {
-        self.announce(line);
-        match jsonrpc::line(line) {
-            Line::Blank => None,
-            Line::Single(Ok(Message::Request(request))) => {
-                let answer = self.answer(request, &|writer, reply| writer.reply(&reply));
-                let line = match answer {
-                    Answer::Reply(reply) => Some(self.writer.reply(&reply)),
-                    Answer::Notice(line) => Some(line),
-                    Answer::Silence => None,
-                };
-                self.at_rest();
-                line
-            }
-            // A cancellation that gets here comes too late: its request is answered.
-            Line::Single(Ok(Message::Notification(_) | Message::Response)) => None,
-            Line::Single(Err(malformed)) => Some(self.writer.reply(&self.refuse(malformed))),
-            Line::Batch(_) if !self.revision().has_batches() => {
-                let why = "Invalid request: only revision 2025-03-26 has batches, once it is \
-                           negotiated. Send one message per line.";
-                Some(self.writer.reply(&Reply::anonymous(
-                    self.no_id(),
-                    Error::new(INVALID_REQUEST, why),
-                )))
-            }
-            Line::Batch(items) => {
-                let line = self.batch(&items);
-                self.at_rest();
-                line
-            }
-        }
-    }
-
-    /// Leaves last words for a long line, whose reading alone may take more than there is.
-    fn announce(&self, line: &[u8]) {
-        if line.len() < LONG {
-            return;
-        }
-        let ids = jsonrpc::awaited(line);
-        let Some(first) = ids.first() else { return };
-        let cut =
-            |id: &Id, reason: &str| Reply::error(id.clone(), Error::new(INTERNAL_ERROR, reason));
-        let write = |reason: &str| match line.first() {
-            Some(b'[') => {
-                let all: Vec<Reply> = ids.iter().map(|id| cut(id, reason)).collect();
-                self.writer.batch(&all)
-            }
-            _ => self.writer.reply(&cut(first, reason)),
+    /// Takes one line without its newline; answers with one line, or with silence.
+    pub fn answer(&mut self, line: &[u8]) -> Option<String> {
+        self.saved = Vec::new();
+        let answer = match jsonrpc::line(line) {
+            Line::Blank => Answer::Silence,
+            Line::Malformed(malformed) => Answer::Reply(self.refuse(malformed)),
+            Line::Single(raw) => match jsonrpc::message(raw) {
+                Ok(Message::Request(request)) => self.respond(request),
+                // A cancellation that gets here comes too late: its request is answered.
+                Ok(Message::Notification(_) | Message::Response) => Answer::Silence,
+                Err(malformed) => Answer::Reply(self.refuse(malformed)),
+            },
+            Line::Batch(items) => match self.refuse_batch(&items) {
+                Some(reply) => Answer::Reply(reply),
+                None => return self.batch(&items),
+            },
         };
-        self.host.bequeath(&self.writer.last_words(write));
+        match answer {
+            Answer::Reply(reply) => Some(self.writer.reply(&reply)),
+            Answer::Notice(line) => Some(line),
+            Answer::Silence => None,
+        }
     }
 
-    /// The reply to a line that is longer than the request budget.
-    pub fn overlong(&self) -> String {
+    /// The reply to a line that is longer than the request budget and starts with `head`.
+    pub fn overlong(&self, head: &[u8]) -> String {
         let why = format!(
             "Invalid request: the line is longer than the request budget of {} bytes (--request). \
              Send less at once: bind long values in parts, or split a batch.",
             self.request_bytes
         );
-        self.writer.reply(&Reply::anonymous(
-            self.no_id(),
-            Error::new(INVALID_REQUEST, why),
-        ))
+        self.writer.reply(&self.refuse(Malformed {
+            code: INVALID_REQUEST,
+            message: why,
+            id: jsonrpc::id_within(head),
+            modern: false,
+        }))
     }
 
     /// The revision by which legacy requests are served.
     pub(super) fn revision(&self) -> Revision {
-        self.kept.negotiated.unwrap_or(Revision::LEGACY)
+        self.state.negotiated.unwrap_or(Revision::LEGACY)
     }
 
     /// How an error looks that belongs to no request.
-    fn no_id(&self) -> NoId {
-        match (self.kept.modern, self.kept.negotiated) {
+    pub(super) fn no_id(&self) -> NoId {
+        match (self.state.modern, self.state.negotiated) {
             (true, _) => Revision::MODERN.no_id(),
             (false, Some(revision)) => revision.no_id(),
             // Nothing is agreed on yet: JSON-RPC's own form.
@@ -166,27 +139,27 @@ impl Session {
     }
 
     /// Answers one request, in the era that it belongs to.
-    pub(super) fn answer(&mut self, request: Request, frame: Frame) -> Answer {
+    pub(super) fn respond(&mut self, request: Request) -> Answer {
         // `initialize` is a legacy request whatever its `_meta` says, since clients put modern
         // keys there while they probe; unless it lacks what every legacy one has.
         let opens =
             request.method == "initialize" && request.params.contains_key("protocolVersion");
         let modern = request.is_modern() && !opens;
-        if self.kept.modern != modern {
-            self.kept.modern = modern;
-            self.keep();
+        if self.state.modern != modern {
+            self.state.modern = modern;
+            self.save();
         }
         if modern {
             return match self.stateless(&request) {
                 Some(reply) => reply,
-                None => self.call(request, Revision::MODERN, frame),
+                None => self.call(request, Revision::MODERN),
             };
         }
         let id = request.id.clone();
         let result = match request.method.as_str() {
             "ping" => Ok(Map::new()),
             "initialize" => self.initialize(&request.params),
-            method if self.strict && self.kept.negotiated.is_none() => Err(Error::new(
+            method if self.strict && self.state.negotiated.is_none() => Err(Error::new(
                 NOT_INITIALIZED,
                 format!(
                     "Server not initialized: send initialize before {method}, because this server \
@@ -194,7 +167,7 @@ impl Session {
                 ),
             )),
             "tools/list" => tools::list(&*self.tools, self.revision(), &request.params),
-            "tools/call" => return self.call(request, self.revision(), frame),
+            "tools/call" => return self.call(request, self.revision()),
             method => Err(Error::method_not_found(method)),
         };
         Answer::Reply(reply(id, result))
@@ -208,7 +181,7 @@ impl Session {
             );
         };
         if self.strict {
-            if self.kept.negotiated.is_some() {
+            if self.state.negotiated.is_some() {
                 let why = "Invalid request: the session is initialized already, and this server \
                            runs with --strict.";
                 return Err(Error::new(INVALID_REQUEST, why));
@@ -230,8 +203,8 @@ impl Session {
             }
         }
         let revision = Revision::negotiate(asked);
-        self.kept.negotiated = Some(revision);
-        self.keep();
+        self.state.negotiated = Some(revision);
+        self.save();
         let mut result = Map::new();
         result.insert("protocolVersion".into(), json!(revision.name()));
         result.insert("capabilities".into(), revision.capabilities());
@@ -299,7 +272,7 @@ impl Session {
     }
 
     /// Runs a tool.
-    fn call(&mut self, request: Request, revision: Revision, frame: Frame) -> Answer {
+    fn call(&mut self, request: Request, revision: Revision) -> Answer {
         let Request {
             id, params, token, ..
         } = request;
@@ -307,57 +280,27 @@ impl Session {
             Ok(call) => call,
             Err(error) => return Answer::Reply(Reply::error(id, error)),
         };
-        self.kept.running = Some(id.clone());
-        self.keep();
-        // From here on a cancellation finds the call; one that came before waits in line.
-        if is_taken_back(self.host, &id) {
-            return self.cancelled(id, revision);
+        // A strict server owes an answer to what is cancelled in line, too, so triage left it there.
+        if self.strict && !revision.is_modern() && is_cancelled(self.host, &id) {
+            return self.cancelled(id, revision).into();
         }
-        let cut = |reason: &str| Reply::result(id.clone(), call.interrupted(revision, reason));
-        self.host.bequeath(
-            &self
-                .writer
-                .last_words(|reason| frame(&self.writer, cut(reason))),
-        );
         let notify = token.map(|token| tools::progress(self.host, self.writer, revision, token));
-        let answer = self.tools.call(&call.tool, &call.arguments, notify);
-        let cancelled = answer
-            .failure
-            .as_ref()
-            .is_some_and(|failure| failure.cancelled)
-            || self.host.poll(0) == Verdict::Cancelled;
-        if cancelled {
-            self.cancelled(id, revision)
-        } else {
-            Answer::Reply(Reply::result(id, tools::result(revision, answer)))
+        match self.tools.call(&call.tool, &call.arguments, notify) {
+            Some(answer) => Answer::Reply(Reply::result(id, tools::result(revision, answer))),
+            None => self.cancelled(id, revision).into(),
         }
     }
 
-    /// What a request gets that was taken back: silence, as every revision asks. Older servers
+    /// What a request gets that was cancelled: silence, as every revision asks. Older servers
     /// answered, and a strict one does so to legacy requests.
-    pub(super) fn cancelled(&self, id: Id, revision: Revision) -> Answer {
-        if self.strict && !revision.is_modern() {
-            Answer::Reply(Reply::error(
-                id,
-                Error::new(REQUEST_CANCELLED, "Request cancelled"),
-            ))
-        } else {
-            Answer::Silence
-        }
+    pub(super) fn cancelled(&self, id: Id, revision: Revision) -> Option<Reply> {
+        (self.strict && !revision.is_modern())
+            .then(|| Reply::error(id, Error::new(REQUEST_CANCELLED, "Request cancelled")))
     }
 
-    /// Leaves the state with the host.
-    pub(super) fn keep(&self) {
-        self.host.keep(&self.kept.write());
-    }
-
-    /// No call runs any more. Its last words stay until the answer is with the host, which
-    /// forgets them then: a call that is cut off on the way is answered by them.
-    fn at_rest(&mut self) {
-        self.kept.batch = false;
-        if self.kept.running.take().is_some() {
-            self.keep();
-        }
+    /// Saves the state with the host, in the place of what was saved.
+    pub(super) fn save(&self) {
+        self.host.save_state(&self.state.write());
     }
 }
 

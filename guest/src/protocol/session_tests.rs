@@ -1,19 +1,33 @@
 //! Which message gets which answer. The wire in full is in the repository's `tests/transcripts`;
 //! here is what only a host sees, and what needs tools that misbehave on command.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::super::state::read_finished;
 use super::super::testing::{Recorder, cancel, initialize, json, modern, request, session, strict};
 use super::*;
-use crate::settings::{Limits, Settings};
+use crate::host::Interruption;
+use crate::settings::{OutputLimits, ServerSettings};
 
-fn open(settings: &Settings) -> (&'static Recorder, Session) {
+fn open(settings: &ServerSettings) -> (&'static Recorder, Session) {
     let host = Recorder::leaked();
-    (host, session(settings, "", host))
+    (host, session(settings, &[], host))
+}
+
+/// The settings of a server with replies as short as they can be.
+fn short_replies() -> ServerSettings {
+    let mut settings = ServerSettings::default();
+    settings.command.output = OutputLimits {
+        reply_bytes: 64 << 10,
+        ..OutputLimits::default()
+    };
+    settings
 }
 
 fn ask(session: &mut Session, line: &str) -> Value {
-    json(&session.handle(line.as_bytes()).expect("an answer"))
+    json(&session.answer(line.as_bytes()).expect("an answer"))
 }
 
 fn call(id: &str, tool: &str, arguments: &str) -> String {
@@ -26,7 +40,7 @@ fn call(id: &str, tool: &str, arguments: &str) -> String {
 
 #[test]
 fn eras_alternate_freely_on_one_pipe() {
-    let (_, mut session) = open(&Settings::default());
+    let (_, mut session) = open(&ServerSettings::default());
     let discovered = ask(&mut session, &modern("1", "server/discover", ""));
     assert_eq!(
         discovered["result"]["supportedVersions"],
@@ -50,70 +64,28 @@ fn eras_alternate_freely_on_one_pipe() {
 }
 
 #[test]
-fn somebody_waits_for_a_long_line_before_it_is_read() {
-    let (host, mut session) = open(&Settings::default());
-    let long = "x".repeat(10_000);
-    ask(
-        &mut session,
-        &request("7", "ping", &json!({ "a": long }).to_string()),
-    );
-    session.handle(format!("[{},{long}]", request("8", "ping", "{}")).as_bytes());
-    session.handle(format!("{{\"method\":\"{long}\"}}").as_bytes());
-    let bequests = host.bequests();
-    assert_eq!(bequests.len(), 1);
-    assert_eq!(
-        json(&bequests[0].join("why")),
-        json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "why"}})
-    );
-}
-
-#[test]
-fn a_call_leaves_its_last_words() {
-    let (host, mut session) = open(&Settings::default());
-    ask(&mut session, &call("7", "echo", "{}"));
-    let bequests = host.bequests();
-    assert_eq!(bequests.len(), 1);
-    assert_eq!(
-        json(&bequests[0].join("why")),
-        json!({"jsonrpc": "2.0", "id": 7, "result": {
-            "content": [{"type": "text", "text": "interrupted: why Temporary tables and PRAGMA settings are lost."}], "isError": true,
-        }})
-    );
-}
-
-#[test]
-fn last_words_are_an_object_too_if_the_call_asks_for_one() {
-    let (host, mut session) = open(&Settings::default());
-    ask(&mut session, &call("7", "echo", r#"{"output":"json"}"#));
-    let words = json(&host.bequests()[0].join("why"));
-    assert_eq!(
-        words["result"]["structuredContent"],
-        json!({"ok": false, "command": "echo", "status": "interrupted", "message": "why",
-            "hint": "Temporary tables and PRAGMA settings are lost."})
-    );
-    let text = words["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("interrupted: why "), "{text}");
-    ask(&mut session, &initialize("2025-03-26"));
-    ask(&mut session, &call("8", "echo", r#"{"output":"json"}"#));
-    let words = json(&host.bequests()[1].join("why"));
-    assert!(words["result"].get("structuredContent").is_none());
-}
-
-#[test]
-fn what_is_no_call_leaves_no_last_words() {
-    let (host, mut session) = open(&Settings::default());
+fn state_is_saved_when_it_changes_and_not_for_each_call() {
+    let (host, mut session) = open(&ServerSettings::default());
     for line in [
+        call("1", "echo", "{}"),
+        request("2", "tools/list", "{}"),
         initialize("2025-11-25"),
-        request("1", "tools/list", "{}"),
-        call("2", "nope", "{}"),
+        call("3", "echo", "{}"),
+        modern("4", "tools/call", r#","name":"echo""#),
+        modern("5", "tools/call", r#","name":"echo""#),
     ] {
         ask(&mut session, &line);
     }
-    assert!(host.bequests().is_empty());
+    let saved: Vec<SavedState> = host.states().iter().map(|s| SavedState::read(s)).collect();
+    let state = |modern| SavedState {
+        negotiated: Some(Revision::November2025),
+        modern,
+    };
+    assert_eq!(saved, [state(false), state(true)]);
 }
 
 #[test]
-fn the_next_instance_goes_on_where_the_last_was_cut() {
+fn the_next_instance_goes_on_where_the_last_was_aborted() {
     let (host, mut first) = open(&strict());
     ask(&mut first, &initialize("2025-03-26"));
     let mut second = session(&strict(), &host.state(), host);
@@ -126,11 +98,8 @@ fn the_next_instance_goes_on_where_the_last_was_cut() {
 
 #[test]
 fn a_cancelled_call_is_not_answered() {
-    let (host, mut session) = open(&Settings::default());
-    assert_eq!(session.handle(call("1", "stop", "{}").as_bytes()), None);
-    // The cancellation may come when the work is done and the answer is not yet out.
-    host.answer(Verdict::Cancelled);
-    assert_eq!(session.handle(call("2", "echo", "{}").as_bytes()), None);
+    let (_, mut session) = open(&ServerSettings::default());
+    assert_eq!(session.answer(call("1", "stop", "{}").as_bytes()), None);
 }
 
 #[test]
@@ -142,34 +111,28 @@ fn a_strict_server_answers_a_cancelled_legacy_call_but_never_a_modern_one() {
         -32800
     );
     let line = modern("2", "tools/call", r#","name":"stop""#);
-    assert_eq!(session.handle(line.as_bytes()), None);
+    assert_eq!(session.answer(line.as_bytes()), None);
 }
 
 #[test]
-fn a_call_is_not_run_if_its_cancellation_waits_behind_it() {
-    for (settings, code) in [(Settings::default(), None), (strict(), Some(-32800))] {
-        let (host, mut session) = open(&settings);
-        ask(&mut session, &initialize("2025-11-25"));
-        host.wait(&request("2", "ping", "{}"));
-        host.wait(&cancel("1"));
-        let answer = session.handle(call("1", "echo", "{}").as_bytes());
-        assert_eq!(
-            answer.map(|line| json(&line)["error"]["code"].clone()),
-            code.map(Value::from)
-        );
-        assert!(host.bequests().is_empty());
-    }
+fn a_strict_server_looks_for_a_cancellation_behind_a_legacy_call() {
+    let (host, mut session) = open(&strict());
+    ask(&mut session, &initialize("2025-11-25"));
+    host.queue(&request("2", "ping", "{}"));
+    host.queue(&cancel("1"));
+    let answer = ask(&mut session, &call("1", "echo", "{}"));
+    assert_eq!(answer["error"]["code"], -32800);
 }
 
 #[test]
 fn a_cancellation_that_comes_too_late_is_passed_over() {
-    let (_, mut session) = open(&Settings::default());
-    assert_eq!(session.handle(cancel("1").as_bytes()), None);
+    let (_, mut session) = open(&ServerSettings::default());
+    assert_eq!(session.answer(cancel("1").as_bytes()), None);
 }
 
 #[test]
 fn progress_rises_and_ends_before_the_answer() {
-    let (host, mut session) = open(&Settings::default());
+    let (host, mut session) = open(&ServerSettings::default());
     let line = |id: &str, token: &str| {
         request(
             id,
@@ -200,8 +163,8 @@ fn progress_rises_and_ends_before_the_answer() {
 }
 
 #[test]
-fn no_progress_is_told_to_those_who_did_not_ask() {
-    let (host, mut session) = open(&Settings::default());
+fn no_progress_is_reported_to_those_who_did_not_ask() {
+    let (host, mut session) = open(&ServerSettings::default());
     ask(&mut session, &call("1", "slow", "{}"));
     let odd = r#"{"name":"slow","_meta":{"progressToken":1.5}}"#;
     ask(&mut session, &request("2", "tools/call", odd));
@@ -210,21 +173,14 @@ fn no_progress_is_told_to_those_who_did_not_ask() {
 
 #[test]
 fn a_failed_call_is_a_result() {
-    let (_, mut session) = open(&Settings::default());
+    let (_, mut session) = open(&ServerSettings::default());
     let answer = ask(&mut session, &call("1", "fail", "{}"));
     assert_eq!(answer["result"]["isError"], true);
 }
 
 #[test]
 fn an_answer_over_the_budget_is_refused_with_its_id() {
-    let limits = Limits {
-        reply_bytes: 64 << 10,
-        ..Limits::default()
-    };
-    let (_, mut session) = open(&Settings {
-        limits,
-        ..Settings::default()
-    });
+    let (_, mut session) = open(&short_replies());
     let long = format!(r#"{{"t":"{}"}}"#, "x".repeat(64 << 10));
     let answer = ask(&mut session, &call(r#""big""#, "echo", &long));
     assert_eq!(answer["id"], "big");
@@ -243,7 +199,7 @@ fn an_answer_over_the_budget_is_refused_with_its_id() {
 
 #[test]
 fn an_object_comes_beside_the_text_where_the_revision_knows_it() {
-    let (_, mut session) = open(&Settings::default());
+    let (_, mut session) = open(&ServerSettings::default());
     for (revision, known) in [
         ("2024-11-05", false),
         ("2025-03-26", false),
@@ -268,7 +224,7 @@ fn an_object_comes_beside_the_text_where_the_revision_knows_it() {
 
 #[test]
 fn an_id_of_any_size_comes_back_as_it_was_written() {
-    let (_, mut session) = open(&Settings::default());
+    let (_, mut session) = open(&ServerSettings::default());
     for id in [
         "9007199254740993",
         "-123456789012345678901234567890",
@@ -276,7 +232,7 @@ fn an_id_of_any_size_comes_back_as_it_was_written() {
         "0",
     ] {
         let line = session
-            .handle(request(id, "ping", "{}").as_bytes())
+            .answer(request(id, "ping", "{}").as_bytes())
             .expect("an answer");
         assert_eq!(
             line,
@@ -286,28 +242,25 @@ fn an_id_of_any_size_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn an_overlong_line_is_answered_without_an_id() {
-    let (_, mut session) = open(&Settings::default());
-    let answer = json(&session.overlong());
+fn an_overlong_line_is_refused_under_the_id_that_its_start_shows() {
+    let (_, mut session) = open(&ServerSettings::default());
+    let refused = json(&session.overlong(br#"{"jsonrpc":"2.0","id":7,"method":"tools/ca"#));
     assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
-        (&Value::Null, &json!(-32600))
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(7), &json!(-32600))
     );
-    assert!(
-        answer["error"]["message"]
-            .as_str()
-            .expect("text")
-            .contains("1048576 bytes (--request)")
-    );
+    let message = refused["error"]["message"].as_str().expect("text");
+    assert!(message.contains("1048576 bytes (--request)"), "{message}");
+    assert_eq!(json(&session.overlong(b"{\"params\":{"))["id"], Value::Null);
     ask(&mut session, &initialize("2025-11-25"));
-    assert!(json(&session.overlong()).get("id").is_none());
+    assert!(json(&session.overlong(b"   ")).get("id").is_none());
 }
 
 mod batches {
     use super::*;
 
     fn batched(revision: &str) -> (&'static Recorder, Session) {
-        let (host, mut session) = open(&Settings::default());
+        let (host, mut session) = open(&ServerSettings::default());
         ask(&mut session, &initialize(revision));
         (host, session)
     }
@@ -332,7 +285,7 @@ mod batches {
             }})
         );
         assert_eq!(answers[2]["id"], 2);
-        assert_eq!(session.handle(format!("[{note}]").as_bytes()), None);
+        assert_eq!(session.answer(format!("[{note}]").as_bytes()), None);
     }
 
     #[test]
@@ -366,30 +319,38 @@ mod batches {
     }
 
     #[test]
-    fn that_are_cut_off_keep_their_answers_and_name_what_was_not_run() {
+    fn leave_each_answer_with_the_host_as_soon_as_it_is_there() {
         let (host, mut session) = batched("2025-03-26");
+        let handshake = host.states().len();
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let line = format!(
-            "[{},{},{}]",
+            "[{},{note},{},{}]",
             request("1", "ping", "{}"),
-            call("2", "echo", "{}"),
+            call("2", "stop", "{}"),
             call("3", "echo", "{}")
         );
-        ask(&mut session, &line);
-        let words = json(&host.bequests()[0].join("why"));
-        assert_eq!(words[0]["result"], json!({}));
-        let text = words[1]["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.starts_with("interrupted: why "), "{text}");
-        assert_eq!(words[2]["id"], 3);
-        assert!(
-            words[2]["error"]["message"]
-                .as_str()
-                .expect("text")
-                .starts_with("Not run")
+        let twice = [ask(&mut session, &line), ask(&mut session, &line)];
+        assert_eq!(twice[0], twice[1]);
+        let finished = |saved: &Vec<u8>| {
+            let replies = read_finished(saved);
+            let answered = replies
+                .iter()
+                .flatten()
+                .map(|reply| json(reply.text())["id"].clone());
+            (replies.len(), answered.collect::<Vec<_>>())
+        };
+        let saved: Vec<_> = host.states()[handshake..].iter().map(finished).collect();
+        let once = [
+            (0, vec![]),
+            (1, vec![json!(1)]),
+            (2, vec![json!(1)]),
+            (3, vec![json!(1), json!(3)]),
+        ];
+        assert_eq!(
+            saved,
+            [&once[..], &once[..]].concat(),
+            "the second forgets the first"
         );
-        let words = json(&host.bequests()[1].join("why"));
-        assert_eq!(words[1]["result"]["content"][0]["text"], "{}");
-        let text = words[2]["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.starts_with("interrupted: why "), "{text}");
     }
 
     #[test]
@@ -413,14 +374,7 @@ mod batches {
 
     #[test]
     fn over_the_budget_keep_the_answers_that_fit() {
-        let limits = Limits {
-            reply_bytes: 64 << 10,
-            ..Limits::default()
-        };
-        let (host, mut session) = open(&Settings {
-            limits,
-            ..Settings::default()
-        });
+        let (_, mut session) = open(&short_replies());
         ask(&mut session, &initialize("2025-03-26"));
         let long = format!(r#"{{"t":"{}"}}"#, "x".repeat(40_000));
         let line = format!(
@@ -433,15 +387,12 @@ mod batches {
         assert_eq!(answers[0]["result"]["isError"], false);
         assert_eq!(answers[1]["error"]["code"], -32603);
         assert_eq!(answers[2]["result"]["isError"], false);
-        for words in host.bequests() {
-            assert!(words.iter().map(String::len).sum::<usize>() < 64 << 10);
-        }
     }
 
     #[test]
-    fn pass_over_a_member_that_was_taken_back() {
+    fn pass_over_a_member_that_was_cancelled() {
         let (host, mut session) = batched("2025-03-26");
-        host.wait(&cancel("2"));
+        host.queue(&cancel("2"));
         let line = format!("[{},{}]", call("1", "echo", "{}"), call("2", "echo", "{}"));
         let answers = ask(&mut session, &line);
         assert_eq!(answers.as_array().map(Vec::len), Some(1));
@@ -451,13 +402,12 @@ mod batches {
     #[test]
     fn say_what_was_not_run_because_an_earlier_member_was_cancelled() {
         let (host, mut session) = batched("2025-03-26");
-        // Before the first call, after it, before the second.
-        for verdict in [Verdict::Proceed, Verdict::Cancelled, Verdict::Cancelled] {
-            host.answer(verdict);
-        }
+        // Before the first call, before the second.
+        host.answer(Ok(Duration::ZERO));
+        host.answer(Err(Interruption::Cancelled));
         let line = format!(
             "[{},{},{}]",
-            call("1", "echo", "{}"),
+            call("1", "stop", "{}"),
             call("2", "echo", "{}"),
             request("3", "ping", "{}")
         );

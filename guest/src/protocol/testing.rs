@@ -13,21 +13,23 @@ use crate::answer::failure::{Failure, Status};
 use crate::command::invoke::Answer;
 use crate::command::spec::command::Effect;
 use crate::host::{Host, Verdict};
-use crate::settings::Settings;
+use crate::settings::ServerSettings;
 
 /// A host that writes down what it is told.
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// The lines sent.
-    pub sent: Mutex<Vec<String>>,
-    /// The last words left, in order.
-    pub bequests: Mutex<Vec<Vec<String>>>,
-    /// The states kept, in order.
-    pub kept: Mutex<Vec<String>>,
+    sent: Mutex<Vec<String>>,
+    /// The state saved.
+    state: Mutex<Vec<u8>>,
+    /// The state as it was each time that it was saved or extended.
+    states: Mutex<Vec<Vec<u8>>>,
+    /// The line that is being answered.
+    running: Mutex<Option<String>>,
     /// The lines that wait.
-    pub waiting: Mutex<Vec<String>>,
-    /// What the polls answer, in order; after them, to proceed.
-    pub verdicts: Mutex<VecDeque<Verdict>>,
+    queued: Mutex<Vec<String>>,
+    /// What the checks answer, in order; after them, to go on.
+    verdicts: Mutex<VecDeque<Verdict>>,
 }
 
 impl Recorder {
@@ -41,69 +43,62 @@ impl Recorder {
         self.sent.lock().expect("unpoisoned").clone()
     }
 
-    /// The last words left so far.
-    pub fn bequests(&self) -> Vec<Vec<String>> {
-        self.bequests.lock().expect("unpoisoned").clone()
+    /// The state saved, or nothing.
+    pub fn state(&self) -> Vec<u8> {
+        self.state.lock().expect("unpoisoned").clone()
     }
 
-    /// The last state kept, or nothing.
-    pub fn state(&self) -> String {
-        self.kept
-            .lock()
-            .expect("unpoisoned")
-            .last()
-            .cloned()
-            .unwrap_or_default()
+    /// The state as it was each time that it was saved or extended.
+    pub fn states(&self) -> Vec<Vec<u8>> {
+        self.states.lock().expect("unpoisoned").clone()
     }
 
-    /// A state kept, counted from the first.
-    pub fn state_at(&self, index: usize) -> String {
-        self.kept.lock().expect("unpoisoned")[index].clone()
+    /// Says that a line is being answered.
+    pub fn run(&self, line: &str) {
+        *self.running.lock().expect("unpoisoned") = Some(line.to_owned());
     }
 
     /// Lets a line wait.
-    pub fn wait(&self, line: &str) {
-        self.waiting
+    pub fn queue(&self, line: &str) {
+        self.queued
             .lock()
             .expect("unpoisoned")
             .push(line.to_owned());
     }
 
-    /// Answers the next poll.
+    /// Answers the next check.
     pub fn answer(&self, verdict: Verdict) {
         self.verdicts.lock().expect("unpoisoned").push_back(verdict);
     }
 }
 
 impl Host for Recorder {
-    fn poll(&self, _wait_ms: u32) -> Verdict {
-        self.verdicts
-            .lock()
-            .expect("unpoisoned")
-            .pop_front()
-            .unwrap_or(Verdict::Proceed)
+    fn check(&self) -> Verdict {
+        let next = self.verdicts.lock().expect("unpoisoned").pop_front();
+        next.unwrap_or(Ok(Duration::ZERO))
     }
-    fn send(&self, line: &str) {
+    fn notify(&self, line: &str) {
         self.sent.lock().expect("unpoisoned").push(line.to_owned());
     }
-    fn bequeath(&self, parts: &[String]) {
-        self.bequests
-            .lock()
-            .expect("unpoisoned")
-            .push(parts.to_vec());
+    fn save_state(&self, state: &[u8]) {
+        self.state.lock().expect("unpoisoned").clear();
+        self.extend_state(state);
     }
-    fn keep(&self, state: &str) {
-        self.kept.lock().expect("unpoisoned").push(state.to_owned());
+    fn extend_state(&self, part: &[u8]) {
+        let mut state = self.state.lock().expect("unpoisoned");
+        state.extend_from_slice(part);
+        self.states.lock().expect("unpoisoned").push(state.clone());
     }
-    fn waiting(&self, index: u32) -> Option<Vec<u8>> {
-        self.waiting
+    fn running(&self) -> Option<Vec<u8>> {
+        let running = self.running.lock().expect("unpoisoned");
+        running.as_ref().map(|line| line.clone().into_bytes())
+    }
+    fn queued(&self, index: u32) -> Option<Vec<u8>> {
+        self.queued
             .lock()
             .expect("unpoisoned")
             .get(index as usize)
             .map(|line| line.clone().into_bytes())
-    }
-    fn fuel(&self) -> u64 {
-        0
     }
 }
 
@@ -146,7 +141,7 @@ impl Toolbox for Toys {
         tool: &str,
         arguments: &Map<String, Value>,
         notify: Option<Notify>,
-    ) -> Answer {
+    ) -> Option<Answer> {
         let object = arguments
             .get("output")
             .map(|_| json!({"ok": true, "given": arguments}));
@@ -162,11 +157,7 @@ impl Toolbox for Toys {
         };
         match tool {
             "fail" => answer.failure = Some(Failure::new(Status::Syntax, "It fails.")),
-            "stop" => {
-                let mut failure = Failure::new(Status::Interrupted, "Cancelled.");
-                failure.cancelled = true;
-                answer.failure = Some(failure);
-            }
+            "stop" => return None,
             "slow" => {
                 if let Some(mut notify) = notify {
                     for millis in [1000, 2010, 2020, 3000] {
@@ -176,20 +167,20 @@ impl Toolbox for Toys {
             }
             _ => {}
         }
-        answer
+        Some(answer)
     }
 }
 
 /// A session with the toys.
-pub fn session(settings: &Settings, kept: &str, host: &'static Recorder) -> Session {
-    Session::with_tools(Box::new(Toys), settings, kept, host)
+pub fn session(settings: &ServerSettings, saved: &[u8], host: &'static Recorder) -> Session {
+    Session::with_tools(Box::new(Toys), settings, saved.to_vec(), host)
 }
 
 /// The settings of a strict server.
-pub fn strict() -> Settings {
-    Settings {
+pub fn strict() -> ServerSettings {
+    ServerSettings {
         strict: true,
-        ..Settings::default()
+        ..ServerSettings::default()
     }
 }
 

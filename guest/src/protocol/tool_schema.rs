@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::command::spec::argument::{Argument, Shape, accepted};
 use crate::command::spec::command::{Command, Effect};
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 /// The tool as it stands in `tools/list`.
-pub fn declare(command: &Command, settings: &Settings) -> Value {
+pub fn declare(command: &Command, settings: &EngineSettings) -> Value {
     json!({
         "name": command.tool_name(),
         "title": command.title,
@@ -21,7 +21,7 @@ pub fn declare(command: &Command, settings: &Settings) -> Value {
     })
 }
 
-fn input(command: &Command, settings: &Settings) -> Value {
+fn input(command: &Command, settings: &EngineSettings) -> Value {
     let accepted = accepted(command, settings);
     let properties: Map<String, Value> = accepted
         .iter()
@@ -98,9 +98,9 @@ mod tests {
 
     fn size(tools: &str) -> usize {
         // With everything on that makes them longer.
-        let settings = Settings {
+        let settings = EngineSettings {
             root: true,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         let tools: Vec<Value> = Toolset::parse(&REGISTRY, tools)
             .unwrap()
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn every_schema_is_of_the_portable_kind() {
-        let settings = Settings {
+        let settings = EngineSettings {
             root: true,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
             let tool = declare(command, &settings);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn annotations_follow_the_effect() {
-        let settings = Settings::default();
+        let settings = EngineSettings::default();
         let query = declare(REGISTRY.find("query").unwrap(), &settings);
         assert_eq!(
             query["annotations"],
@@ -186,7 +186,10 @@ mod tests {
 
     #[test]
     fn a_tool_without_arguments_of_its_own_still_has_properties() {
-        let tool = declare(REGISTRY.find("databases").unwrap(), &Settings::default());
+        let tool = declare(
+            REGISTRY.find("databases").unwrap(),
+            &EngineSettings::default(),
+        );
         assert_eq!(
             tool["inputSchema"],
             json!({

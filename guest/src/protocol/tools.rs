@@ -1,7 +1,5 @@
 //! `tools/list` and `tools/call`, on top of the command table.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -15,11 +13,9 @@ use crate::command::spec::audience::Audience;
 use crate::command::spec::command::{Command, Effect, Registry};
 use crate::command::spec::context::Context;
 use crate::command::spec::toolset::Toolset;
-use crate::host::Host;
-use crate::settings::Settings;
-
-/// Hears about once a second how long a call has been running.
-pub type Notify = Box<dyn FnMut(Duration) + Send>;
+pub use crate::host::interrupt::Notify;
+use crate::host::{Host, Interruption};
+use crate::settings::ServerSettings;
 
 /// The tools of a session: the command table behind the owner's choice of tools.
 pub trait Toolbox {
@@ -31,13 +27,13 @@ pub trait Toolbox {
     fn command(&self, tool: &str) -> Option<(&'static str, Effect)>;
     /// The tool that is served and that a client most likely meant by a name that is not.
     fn nearest(&self, tool: &str) -> Option<String>;
-    /// Runs a tool that is served.
+    /// Runs a tool that is served; no answer if the client has cancelled the call.
     fn call(
         &mut self,
         tool: &str,
         arguments: &Map<String, Value>,
         notify: Option<Notify>,
-    ) -> Answer;
+    ) -> Option<Answer>;
 }
 
 /// The command table, with the databases that its commands work on.
@@ -48,12 +44,18 @@ pub struct Served {
 
 impl Served {
     /// The tools that the owner chose. Opens no database.
-    pub fn new(settings: Settings, host: &'static dyn Host, registry: &'static Registry) -> Self {
+    pub fn new(
+        settings: ServerSettings,
+        host: &'static dyn Host,
+        registry: &'static Registry,
+    ) -> Self {
+        let ServerSettings { command, tools, .. } = settings;
+        let undo = command.engine.undo.is_some();
         // If the owner's choice cannot be read, nothing is served rather than everything.
-        let tools = Toolset::served(registry, &settings).unwrap_or_default();
+        let tools = Toolset::served(registry, &tools, undo).unwrap_or_default();
         let audience = Audience::Client(tools.clone());
         Self {
-            context: Context::new(settings, host, registry, audience),
+            context: Context::new(command, host, registry, audience),
             tools,
         }
     }
@@ -67,10 +69,12 @@ impl Toolbox for Served {
     fn declarations(&self) -> Vec<Map<String, Value>> {
         self.tools
             .commands()
-            .filter_map(|command| match declare(command, &self.context.settings) {
-                Value::Object(tool) => Some(tool),
-                _ => None,
-            })
+            .filter_map(
+                |command| match declare(command, &self.context.settings.engine) {
+                    Value::Object(tool) => Some(tool),
+                    _ => None,
+                },
+            )
             .collect()
     }
 
@@ -92,21 +96,22 @@ impl Toolbox for Served {
         tool: &str,
         arguments: &Map<String, Value>,
         notify: Option<Notify>,
-    ) -> Answer {
+    ) -> Option<Answer> {
         let Some(command) = self.find(tool) else {
             let failure = Failure::new(Status::NotFound, format!("Unknown tool: {tool}"));
-            return Answer {
+            return Some(Answer {
                 text: failure.to_string(),
                 object: None,
                 failure: Some(failure),
                 failed: false,
-            };
+            });
         };
-        self.context.engine.pulse().begin(notify);
+        self.context.engine.interrupt().begin(notify);
         let answer = invoke(command, arguments, &mut self.context);
-        // From here on no progress may be told.
-        self.context.engine.pulse().end();
-        answer
+        let interrupt = self.context.engine.interrupt();
+        // From here on no progress may be reported.
+        interrupt.end();
+        (interrupt.interruption() != Some(Interruption::Cancelled)).then_some(answer)
     }
 }
 
@@ -139,7 +144,7 @@ pub fn list(
     Ok(revision.cacheable(result))
 }
 
-/// What else goes when the host cuts a call off.
+/// What else goes when a call is aborted.
 const LOST: &str = "Temporary tables and PRAGMA settings are lost.";
 
 /// A call that can be made.
@@ -147,9 +152,6 @@ const LOST: &str = "Temporary tables and PRAGMA settings are lost.";
 pub struct Call {
     /// The tool, which is served.
     pub tool: String,
-    /// The command behind it.
-    pub command: &'static str,
-    effect: Effect,
     /// The arguments, not yet looked at.
     pub arguments: Map<String, Value>,
 }
@@ -166,9 +168,9 @@ impl Call {
             let why = "tools/call needs params.name, the name of a tool, as a string.";
             return Err(Error::new(INVALID_PARAMS, why));
         };
-        let Some((command, effect)) = tools.command(&tool) else {
+        if tools.command(&tool).is_none() {
             return Err(Error::new(INVALID_PARAMS, unknown(tools, &tool)));
-        };
+        }
         let arguments = match params.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(arguments)) => arguments,
@@ -177,51 +179,34 @@ impl Call {
                 return Err(Error::new(INVALID_PARAMS, why));
             }
         };
-        Ok(Self {
-            tool,
-            command,
-            effect,
-            arguments,
+        Ok(Self { tool, arguments })
+    }
+}
+
+/// The result of a call of a command that was aborted for `reason`.
+pub fn interrupted(
+    (command, effect): (&'static str, Effect),
+    wants_object: bool,
+    revision: Revision,
+    reason: &str,
+) -> Map<String, Value> {
+    let caution = match effect {
+        // It may have been aborted after its commit.
+        Effect::Writes { .. } => " It may have been committed: check before you repeat it.",
+        Effect::Reads => "",
+    };
+    let status = Status::Interrupted.name();
+    let object = wants_object.then(|| {
+        json!({
+            "ok": false,
+            "command": command,
+            "status": status,
+            "message": reason,
+            "hint": format!("{LOST}{caution}"),
         })
-    }
-
-    /// Whether the answer is wanted as an object.
-    fn wants_object(&self) -> bool {
-        self.arguments.get("output").and_then(Value::as_str) == Some("json")
-    }
-
-    /// What to add to the news that the call was cut off: it may have been so after its commit.
-    fn caution(&self) -> &'static str {
-        match self.effect {
-            Effect::Writes { .. } => " It may have been committed: check before you repeat it.",
-            Effect::Reads => "",
-        }
-    }
-
-    /// The result that the client gets if the host cuts the call off for `reason`.
-    pub fn interrupted(&self, revision: Revision, reason: &str) -> Map<String, Value> {
-        let object = self.wants_object().then(|| {
-            json!({
-                "ok": false,
-                "command": self.command,
-                "status": Status::Interrupted.name(),
-                "message": reason,
-                "hint": format!("{LOST}{}", self.caution()),
-            })
-        });
-        // The text is the bare reason in either form: the host escapes it once, and JSON in a
-        // JSON string would have to be escaped twice.
-        content(
-            revision,
-            &format!(
-                "{}: {reason} {LOST}{}",
-                Status::Interrupted.name(),
-                self.caution()
-            ),
-            object,
-            true,
-        )
-    }
+    });
+    let text = format!("{status}: {reason} {LOST}{caution}");
+    content(revision, &text, object, true)
 }
 
 /// The result of a call.
@@ -261,7 +246,7 @@ fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
     }
 }
 
-/// What tells the client that a call goes on, for a client that gave a progress token.
+/// What reports to the client that a call goes on, for a client that gave a progress token.
 pub fn progress(host: &'static dyn Host, writer: Writer, revision: Revision, token: Id) -> Notify {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -288,7 +273,7 @@ pub fn progress(host: &'static dyn Host, writer: Writer, revision: Revision, tok
             message,
         };
         if let Some(line) = writer.notice("notifications/progress", &params) {
-            host.send(&line);
+            host.notify(&line);
         }
     })
 }

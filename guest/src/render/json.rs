@@ -6,7 +6,7 @@ use super::{Meter, escaped_len};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
-use crate::settings::Limits;
+use crate::settings::OutputLimits;
 use crate::text::hex;
 
 /// The greatest integer that every JSON reader takes exactly, 2^53 − 1.
@@ -74,7 +74,7 @@ pub fn object(command: &str, output: &Output, meter: Meter) -> Json {
 }
 
 /// A few rows as an object, in at most a quarter of the reply budget.
-pub fn sample(rows: &Rows, limits: &Limits) -> Json {
+pub fn sample(rows: &Rows, limits: &OutputLimits) -> Json {
     let kept = within(rows, limits.reply_bytes / 4);
     json!({ "columns": columns(rows), "rows": kept })
 }
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn a_sample_holds_the_rows_that_fit_a_quarter_of_the_reply_budget() {
-        let limits = Limits {
+        let limits = OutputLimits {
             reply_bytes: 100_000,
-            ..Limits::default()
+            ..OutputLimits::default()
         };
         let many = (0..5_000)
             .map(|_| vec![Value::Text("\"".repeat(50))])

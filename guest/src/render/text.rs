@@ -6,7 +6,7 @@ use super::mode::identifier;
 use super::{ENVELOPE, escaped_len};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Output, Rows};
-use crate::settings::Limits;
+use crate::settings::OutputLimits;
 use crate::text::escape::{visible, visible_lines};
 
 /// More columns than this are shown one below the other.
@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = 40;
 /// Characters of a cell of a sample.
 const SAMPLE_CHARS: u32 = 200;
 
-/// Characters reserved for the notes below the rows.
+/// Bytes reserved for the notes below the rows.
 const FOOT: usize = 600;
 
 /// A refusal: its status, what was refused, and what to do instead.
@@ -28,7 +28,7 @@ pub fn refusal(failure: &Failure) -> String {
 }
 
 /// What a command answers, within the owner's limits. `advice` says how to get what was left out.
-pub fn render(advice: &str, output: &Output, limits: &Limits) -> String {
+pub fn render(advice: &str, output: &Output, limits: &OutputLimits) -> String {
     if output.printed {
         return String::new();
     }
@@ -63,11 +63,11 @@ pub fn render(advice: &str, output: &Output, limits: &Limits) -> String {
 }
 
 /// A few rows as a table, with cells short enough to look at, in at most a quarter of the budget.
-pub fn sample(rows: &Rows, limits: &Limits) -> String {
-    let limits = Limits {
-        text_chars: limits.text_chars / 4,
+pub fn sample(rows: &Rows, limits: &OutputLimits) -> String {
+    let limits = OutputLimits {
+        text_bytes: limits.text_bytes / 4,
         cell_chars: limits.cell_chars.min(SAMPLE_CHARS),
-        ..limits.clone()
+        ..*limits
     };
     let mut page = Page::new(&limits);
     page.table(rows, &limits);
@@ -77,10 +77,10 @@ pub fn sample(rows: &Rows, limits: &Limits) -> String {
 /// The text so far and what may still be added.
 struct Page {
     text: String,
-    /// Characters that the text budget still has.
-    chars: usize,
-    /// Bytes that the reply budget still has.
-    bytes: u64,
+    /// Bytes that the text budget still has.
+    room: usize,
+    /// Bytes that the reply budget still has, where some are escaped.
+    escaped_room: u64,
     /// The text budget as the owner set it.
     budget: u32,
     /// The reply budget, too.
@@ -90,13 +90,13 @@ struct Page {
 }
 
 impl Page {
-    fn new(limits: &Limits) -> Self {
+    fn new(limits: &OutputLimits) -> Self {
         Self {
             text: String::new(),
-            chars: (limits.text_chars as usize)
-                .saturating_sub(FOOT.min(limits.text_chars as usize / 4)),
-            bytes: limits.reply_bytes.saturating_sub(ENVELOPE),
-            budget: limits.text_chars,
+            room: (limits.text_bytes as usize)
+                .saturating_sub(FOOT.min(limits.text_bytes as usize / 4)),
+            escaped_room: limits.reply_bytes.saturating_sub(ENVELOPE),
+            budget: limits.text_bytes,
             reply: limits.reply_bytes,
             reply_is_full: false,
         }
@@ -107,24 +107,21 @@ impl Page {
         if self.reply_is_full {
             (format!("reply budget of {} bytes", self.reply), "--reply")
         } else {
-            (
-                format!("text budget of {} characters", self.budget),
-                "--text",
-            )
+            (format!("text budget of {} bytes", self.budget), "--text")
         }
     }
 
     /// Adds a text that has to be there.
     fn add(&mut self, text: &str) {
-        self.chars = self.chars.saturating_sub(text.chars().count());
-        self.bytes = self.bytes.saturating_sub(escaped_len(text));
+        self.room = self.room.saturating_sub(text.len());
+        self.escaped_room = self.escaped_room.saturating_sub(escaped_len(text));
         self.text.push_str(text);
     }
 
     /// Adds a text if the budgets allow it.
     fn try_add(&mut self, text: &str) -> bool {
-        let short = text.chars().count() <= self.chars;
-        let fits = short && escaped_len(text) <= self.bytes;
+        let short = text.len() <= self.room;
+        let fits = short && escaped_len(text) <= self.escaped_room;
         if fits {
             self.add(text);
         }
@@ -149,7 +146,7 @@ impl Page {
     }
 
     /// Adds a result set.
-    fn rows(&mut self, rows: &Rows, advice: &str, limits: &Limits) {
+    fn rows(&mut self, rows: &Rows, advice: &str, limits: &OutputLimits) {
         let shown = self.table(rows, limits);
         let left = rows.rows.len() - shown;
         let (budget, flag) = self.limit();
@@ -167,7 +164,7 @@ impl Page {
     }
 
     /// Adds rows in the form that suits them. Answers how many there was room for.
-    fn table(&mut self, rows: &Rows, limits: &Limits) -> usize {
+    fn table(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
         if rows.columns.len() > MOST_COLUMNS {
             self.vertical(rows, limits)
         } else {
@@ -176,16 +173,18 @@ impl Page {
     }
 
     /// One line for each row. Answers how many rows there was room for.
-    fn aligned(&mut self, rows: &Rows, limits: &Limits) -> usize {
+    fn aligned(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
         let mut budget = limits.cell_chars as usize;
         // A row that would not fit by itself is cut harder rather than left out.
-        let fair = self.chars / (rows.columns.len() + 1);
-        if rows
-            .rows
-            .first()
-            .is_some_and(|row| length(row, budget) > self.chars)
+        let fair = self.room / (rows.columns.len() + 1);
+        if let Some(row) = rows.rows.first()
+            && length(row, budget) > self.room
         {
             budget = budget.min(fair.saturating_sub(40)).max(16);
+            if length(row, budget) > self.room {
+                // A character can take four bytes.
+                budget = (budget / 4).max(16);
+            }
         }
         let header: Vec<String> = rows
             .columns
@@ -193,10 +192,10 @@ impl Page {
             .map(|column| visible(&column.name).into_owned())
             .collect();
         let mut cells: Vec<Vec<Cell>> = Vec::new();
-        let mut room = self.chars;
+        let mut room = self.room;
         for row in &rows.rows {
             let line: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
-            let need: usize = line.iter().map(|cell| cell.text.chars().count() + 1).sum();
+            let need: usize = line.iter().map(|cell| cell.text.len() + 1).sum();
             // Widths come from what will be shown, so nothing is measured that cannot fit.
             if need > room {
                 break;
@@ -228,7 +227,7 @@ impl Page {
             .zip(&fitted)
             .map(|(cells, width)| width.max(&cells[0]) + 2)
             .sum();
-        if first * 3 > self.chars {
+        if first * 3 > self.room {
             fitted.fill(1);
         }
         let names: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -256,7 +255,7 @@ impl Page {
     }
 
     /// One line for each value. Answers how many rows there was room for.
-    fn vertical(&mut self, rows: &Rows, limits: &Limits) -> usize {
+    fn vertical(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
         let mut budget = limits.cell_chars as usize;
         let header: Vec<String> = rows
             .columns
@@ -271,14 +270,15 @@ impl Page {
             }
             return 0;
         }
-        let names: usize = header.iter().map(|name| name.chars().count() + 4).sum();
-        if rows
-            .rows
-            .first()
-            .is_some_and(|row| names + length(row, budget) > self.chars)
+        let names: usize = header.iter().map(|name| name.len() + 4).sum();
+        if let Some(row) = rows.rows.first()
+            && names + length(row, budget) > self.room
         {
-            let fair = self.chars.saturating_sub(names) / (header.len() + 1);
+            let fair = self.room.saturating_sub(names) / (header.len() + 1);
             budget = budget.min(fair.saturating_sub(24)).max(16);
+            if names + length(row, budget) > self.room {
+                budget = (budget / 4).max(16);
+            }
         }
         let mut cut = Vec::new();
         let mut shown = 0;
@@ -338,7 +338,7 @@ fn note_cuts(row: &[Cell], cut: &mut Vec<usize>) {
 /// The characters of one row.
 fn length(row: &[crate::answer::value::Value], budget: usize) -> usize {
     row.iter()
-        .map(|value| cell(value, budget).text.chars().count() + 2)
+        .map(|value| cell(value, budget).text.len() + 2)
         .sum()
 }
 
@@ -365,7 +365,7 @@ fn line(cells: &[&str], widths: &[usize], right: &[bool]) -> String {
 }
 
 /// How many rows there are, and whether that is all.
-fn count(rows: &Rows, limits: &Limits) -> String {
+fn count(rows: &Rows, limits: &OutputLimits) -> String {
     let here = rows.rows.len() as u64;
     let unit = if here == 1 { "row" } else { "rows" };
     let (shown, more) = match rows.total {

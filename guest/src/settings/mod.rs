@@ -1,52 +1,73 @@
-//! What the owner of the database decided; no call can loosen it.
+//! What the owner of the database decided; no call can loosen it. See `wit/types.wit`.
 
 pub mod notes;
 
-/// The budgets that the guest keeps by itself. See `wit/types.wit`.
+/// Undo, where the owner wants it.
 #[derive(Clone, Debug)]
-pub struct Limits {
-    /// The longest request line, in bytes.
-    pub request_bytes: u64,
-    /// The longest reply line, in bytes, its newline included.
-    pub reply_bytes: u64,
-    /// The text of one tool result, in characters.
-    pub text_chars: u32,
-    /// One cell of the text form, in characters.
-    pub cell_chars: u32,
-    /// Rows when the call does not say.
-    pub rows: u32,
-    /// Rows at most, whatever the call says.
-    pub max_rows: u32,
+pub struct Undo {
+    /// The name under which storage knows the file that undo keeps its record in.
+    pub file: String,
+    /// The size of that file at most, in bytes.
+    pub bytes: u64,
+}
+
+/// The budgets of the engine.
+#[derive(Clone, Debug)]
+pub struct EngineLimits {
     /// All linear memory of the sandbox, in bytes.
     pub memory_bytes: u64,
     /// Growth of all files together, in bytes.
     pub disk_bytes: u64,
     /// How long a locked database is waited for, in milliseconds.
     pub busy_ms: u32,
-    /// The work of one call, in the host's units; only for messages.
+    /// The SQL of one call, in bytes.
+    pub sql_bytes: u64,
+    /// The work of one call, in the host's units, for messages; 0: it is not metered.
     pub fuel: u64,
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
         Self {
-            request_bytes: 1 << 20,
-            reply_bytes: 8 << 20,
-            text_chars: 40_000,
-            cell_chars: 2_000,
-            rows: 200,
-            max_rows: 10_000,
             memory_bytes: 256 << 20,
             disk_bytes: 1 << 30,
             busy_ms: 5_000,
+            sql_bytes: 1 << 20,
             fuel: 2_000_000_000_000,
         }
     }
 }
 
-/// Everything the owner chose. See `wit/types.wit`.
+/// The budgets of what a reader gets to see.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputLimits {
+    /// One answer as a whole, in bytes: the line of a reply, its newline included.
+    pub reply_bytes: u64,
+    /// The text of one result, in bytes of UTF-8.
+    pub text_bytes: u32,
+    /// One cell of the text form, in characters.
+    pub cell_chars: u32,
+    /// Rows when the call does not say.
+    pub rows: u32,
+    /// Rows at most, whatever the call says.
+    pub max_rows: u32,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self {
+            reply_bytes: 8 << 20,
+            text_bytes: 48 << 10,
+            cell_chars: 2_000,
+            rows: 200,
+            max_rows: 10_000,
+        }
+    }
+}
+
+/// The databases, whoever asks for them.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     /// The name under which storage knows the served database.
     pub database: String,
     /// What to call it in answers: the path as the owner wrote it, or `:memory:`.
@@ -57,19 +78,15 @@ pub struct Settings {
     pub readonly: bool,
     /// Whether other files may be named, relative to the owner's `--root`.
     pub root: bool,
-    /// Whether a client is held to the letter of the protocol.
-    pub strict: bool,
-    /// Which tools are served: `all`, `core`, `select`, or names separated by commas.
-    pub tools: String,
     /// The text of the owner's notes; see [`self::notes`].
     pub notes: String,
-    /// The name of the file in the host's memory that records what a session writes, if it is to be recorded.
-    pub record: Option<String>,
+    /// Whether and how writes can be undone.
+    pub undo: Option<Undo>,
     /// The budgets.
-    pub limits: Limits,
+    pub limits: EngineLimits,
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
         Self {
             database: "memory".into(),
@@ -77,11 +94,42 @@ impl Default for Settings {
             in_memory: true,
             readonly: false,
             root: false,
-            strict: false,
-            tools: "all".into(),
             notes: String::new(),
-            record: None,
-            limits: Limits::default(),
+            undo: None,
+            limits: EngineLimits::default(),
+        }
+    }
+}
+
+/// What a command needs, whoever runs it.
+#[derive(Clone, Debug, Default)]
+pub struct CommandSettings {
+    /// The databases.
+    pub engine: EngineSettings,
+    /// The budgets of a result.
+    pub output: OutputLimits,
+}
+
+/// What the MCP server needs.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// What its commands need.
+    pub command: CommandSettings,
+    /// The longest request line, in bytes.
+    pub request_bytes: u64,
+    /// Which tools are served: `all`, `core`, `select`, or names separated by commas.
+    pub tools: String,
+    /// Whether a client is held to the letter of the protocol.
+    pub strict: bool,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            command: CommandSettings::default(),
+            request_bytes: 1 << 20,
+            tools: "all".into(),
+            strict: false,
         }
     }
 }

@@ -51,7 +51,7 @@ fn invoke(
     if let Some(db) = &shell.db {
         given.insert("db".into(), db.as_str().into());
     }
-    let mut arguments = Arguments::check(command, &given, &scene.context.settings)?;
+    let mut arguments = Arguments::check(command, &given, &scene.context.settings.engine)?;
     for (name, value) in own {
         arguments = arguments.with(&name, value);
     }

@@ -141,24 +141,11 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::host::Verdict;
 
     /// Notes how long the pieces are that it is to print.
     struct Printer(Mutex<Vec<usize>>);
 
     impl Host for Printer {
-        fn poll(&self, _wait_ms: u32) -> Verdict {
-            Verdict::Proceed
-        }
-        fn send(&self, _line: &str) {}
-        fn bequeath(&self, _parts: &[String]) {}
-        fn keep(&self, _state: &str) {}
-        fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
-            None
-        }
-        fn fuel(&self) -> u64 {
-            0
-        }
         fn print(&self, _stream: Stream, bytes: &[u8]) -> bool {
             self.0.lock().unwrap().push(bytes.len());
             true

@@ -60,7 +60,7 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     }
     let files = scene.context.engine.files();
     let mut reader = files.read(name)?;
-    let limit = scene.context.settings.limits.request_bytes;
+    let limit = scene.context.settings.engine.limits.sql_bytes;
     let line = std::mem::replace(&mut shell.line, 0);
     shell.depth += 1;
     let result = loop {

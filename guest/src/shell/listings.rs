@@ -12,7 +12,7 @@ use crate::text::pad::left;
 
 /// `.databases`.
 pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let readonly = scene.context.settings.readonly;
+    let readonly = scene.context.settings.engine.readonly;
     let database = shell.database(scene.context)?;
     let title = database.title().to_owned();
     let names = database.inspect(schemas)?;

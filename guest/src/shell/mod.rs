@@ -35,7 +35,6 @@ use std::io;
 use crate::answer::failure::Failure;
 use crate::command::spec::context::Context;
 use crate::engine::database::Database;
-use crate::host::Verdict;
 use crate::text::{complete, scan};
 use console::Console;
 use redirect::{Outlet, Redirect};
@@ -255,7 +254,7 @@ impl Shell {
 
     /// Whether a budget or the client has stopped the call.
     fn stopped(&self, scene: &Scene<'_>) -> bool {
-        scene.context.engine.pulse().verdict() != Verdict::Proceed
+        scene.context.engine.interrupt().interruption().is_some()
     }
 
     fn database<'c>(&self, context: &'c mut Context) -> Result<&'c mut Database, Failure> {

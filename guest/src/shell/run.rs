@@ -2,14 +2,13 @@
 
 use super::console::{Console, Page, Streams};
 use super::{Next, Shell};
-use crate::answer::failure::Failure;
-use crate::answer::failure::stopped;
+use crate::answer::failure::{Failure, interrupted};
 use crate::answer::output::Output;
 use crate::command::spec::argument::{Shape, required};
 use crate::command::spec::arguments::Arguments;
 use crate::command::spec::command::{Command, Group, WRITES};
 use crate::command::spec::context::Context;
-use crate::host::Verdict;
+use crate::host::Interruption;
 use crate::storage::streams::STREAM;
 
 /// `run` in the command table.
@@ -53,8 +52,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         });
     }
     // Room for what stands below it, and for characters that are shown as escapes.
-    let chars = context.settings.limits.text_chars as usize;
-    let mut page = Page::new((chars / 4 * 3).saturating_sub(200));
+    let budget = context.settings.output.text_bytes as usize;
+    let mut page = Page::new((budget / 4 * 3).saturating_sub(200));
     lines(&mut shell, input, context, &mut page)?;
     let (text, cut) = page.finish();
     let mut output = Output {
@@ -64,14 +63,14 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     };
     if cut {
         output.notes.push(format!(
-            "… more output is not shown (text budget of {chars} characters, --text): ask for \
+            "… more output is not shown (text budget of {budget} bytes, --text): ask for \
              fewer rows with LIMIT, or fewer columns."
         ));
     }
     if shell.errors() > 0 {
         let errors = shell.errors();
         let what = if errors == 1 { "error" } else { "errors" };
-        let rest = if context.engine.pulse().verdict() != Verdict::Proceed {
+        let rest = if context.engine.interrupt().interruption().is_some() {
             "the lines after it were not run"
         } else if shell.bails() {
             "the lines after it were not run, because of .bail on"
@@ -97,8 +96,7 @@ fn lines(
     for line in input.lines() {
         let next = shell.feed(line, context, console);
         // A call that is to stop is not asked line by line.
-        quit =
-            matches!(next, Next::Quit(_)) || context.engine.pulse().verdict() != Verdict::Proceed;
+        quit = matches!(next, Next::Quit(_)) || context.engine.interrupt().interruption().is_some();
         if quit {
             break;
         }
@@ -110,8 +108,8 @@ fn lines(
         let _ = console.complain("A transaction was still open at the end; it was rolled back.");
     }
     let _ = console.flush();
-    match stopped(&context.engine.pulse().verdict()) {
-        Some(failure) if failure.cancelled => Err(failure),
+    match context.engine.interrupt().interruption() {
+        Some(cancelled @ Interruption::Cancelled) => Err(interrupted(&cancelled)),
         _ => Ok(()),
     }
 }

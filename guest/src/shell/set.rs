@@ -97,7 +97,7 @@ pub fn quit(_: &mut Shell, _: &[String], _: &mut Scene<'_>) -> Result<(), Refusa
 }
 
 pub fn fuel(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let (used, budget) = (shell.fuel, scene.context.settings.limits.fuel);
+    let (used, budget) = (shell.fuel, scene.context.settings.engine.limits.fuel);
     writeln!(shell.out(scene), "fuel: {used} of {budget} (--fuel)")?;
     Ok(())
 }
@@ -281,7 +281,7 @@ pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         ("rowseparator", escaped(&state.format.row_separator)),
         ("stats", on_off(state.stats).to_owned()),
         ("width", widths),
-        ("filename", scene.context.settings.title.clone()),
+        ("filename", scene.context.settings.engine.title.clone()),
     ];
     let mut out = shell.out(scene);
     for (name, value) in lines {

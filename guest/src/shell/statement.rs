@@ -1,7 +1,6 @@
 //! SQL: run, printed, and its errors shown as the sqlite3 program shows them.
 
 use std::io::{self, Write};
-use std::time::Instant;
 
 use super::redirect::Outlet;
 use super::run::COMMAND;
@@ -20,19 +19,19 @@ pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), 
     if let Some(expert) = shell.state.expert.take() {
         return expert::advise(shell, sql, expert, scene);
     }
-    let started = Instant::now();
-    let fuel = scene.context.host.fuel();
+    let before = scene.context.host.usage();
     let result = statements(sql).into_iter().try_for_each(|statement| {
         // An error is shown in what it stands in, up to the end of the text.
         let rest = &sql[statement.as_ptr().addr() - sql.as_ptr().addr()..];
         run(shell, statement.trim_start(), rest.trim_start(), scene)
     });
-    shell.fuel = scene.context.host.fuel().saturating_sub(fuel);
+    let after = scene.context.host.usage();
+    shell.fuel = after.fuel.saturating_sub(before.fuel);
     if let Err(Refusal::Output(_) | Refusal::Quit(_)) = result {
         return result;
     }
     if shell.state.timer {
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = after.time.saturating_sub(before.time).as_secs_f64();
         let fuel = shell.fuel;
         let mut out = shell.out(scene);
         writeln!(out, "Run Time: real {seconds:.3} fuel {fuel}")?;

@@ -9,14 +9,18 @@ use crate::command::spec::context::Context;
 use crate::command::spec::toolset::Toolset;
 use crate::host::Alone;
 use crate::registry::REGISTRY;
-use crate::settings::Settings;
+use crate::settings::{CommandSettings, EngineSettings};
 
-fn context(settings: Settings) -> Context {
+fn context(engine: EngineSettings) -> Context {
+    let settings = CommandSettings {
+        engine,
+        ..CommandSettings::default()
+    };
     Context::new(settings, &Alone, &REGISTRY, Audience::Person)
 }
 
 /// What a script prints, errors in between, and the exit code.
-fn ran_with(settings: Settings, script: &str) -> (String, u8) {
+fn ran_with(settings: EngineSettings, script: &str) -> (String, u8) {
     said(&mut context(settings), script)
 }
 
@@ -35,7 +39,7 @@ fn said(context: &mut Context, script: &str) -> (String, u8) {
 }
 
 fn ran(script: &str) -> String {
-    ran_with(Settings::default(), script).0
+    ran_with(EngineSettings::default(), script).0
 }
 
 #[test]
@@ -52,7 +56,7 @@ fn a_statement_can_take_several_lines_and_a_line_several_statements() {
 
 #[test]
 fn the_shell_says_what_it_waits_for() {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
     let mut feed = |line: &str| shell.feed(line, &mut context, &mut page);
@@ -65,7 +69,7 @@ fn the_shell_says_what_it_waits_for() {
 #[test]
 fn an_error_is_shown_with_its_line_and_place_and_the_shell_continues() {
     let (text, code) = ran_with(
-        Settings::default(),
+        EngineSettings::default(),
         "SELECT 1; SELEC 2; SELECT 3;\nSELECT\n  bad;\nCREATE TABLE t(a UNIQUE);\n\
          INSERT INTO t VALUES (1), (1);\nSELECT 4;",
     );
@@ -91,9 +95,9 @@ fn a_transaction_stays_open_between_lines_and_dot_commands() {
 
 #[test]
 fn readonly_refuses_every_write_and_takes_transactions() {
-    let settings = Settings {
+    let settings = EngineSettings {
         readonly: true,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     let (text, code) = ran_with(
         settings,
@@ -113,7 +117,7 @@ fn what_reaches_outside_is_refused_by_the_same_guards_as_everywhere() {
         "PRAGMA writable_schema=1;",
         "SELECT load_extension('x');",
     ] {
-        let (text, code) = ran_with(Settings::default(), sql);
+        let (text, code) = ran_with(EngineSettings::default(), sql);
         assert_eq!(code, 1, "{sql} {text}");
     }
 }
@@ -132,7 +136,7 @@ fn dot_commands_can_be_abbreviated_and_unknown_ones_get_a_suggestion() {
 
 #[test]
 fn bail_and_exit_end_the_script_with_their_code() {
-    let end = |script| ran_with(Settings::default(), script);
+    let end = |script| ran_with(EngineSettings::default(), script);
     assert_eq!(end("SELECT 1;\n.exit 3\nSELECT 2;"), ("1\n".into(), 3));
     let (text, code) = end(".bail on\nSELEC;\nSELECT 2;");
     assert_eq!(code, 1);
@@ -207,7 +211,7 @@ fn changes_stats_timer_and_fuel_are_shown_on_request() {
 
 #[test]
 fn a_full_page_ends_the_rows_but_not_the_writes() {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     let mut page = Page::new(100);
     let mut shell = Shell::new(false, None);
     let lines = "CREATE TABLE t(a);\nSELECT value FROM generate_series(1, 1000000000000);\n\
@@ -225,14 +229,14 @@ fn a_full_page_ends_the_rows_but_not_the_writes() {
 
 #[test]
 fn settings_outlive_the_instance_and_a_lost_transaction_is_reported() {
-    let mut before = context(Settings::default());
+    let mut before = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
     for line in [".mode box", ".timer on", "BEGIN;"] {
         shell.feed(line, &mut before, &mut page);
     }
     let kept = shell.kept(&mut before);
-    let mut after = context(Settings::default());
+    let mut after = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::resume(true, &kept, &mut page);
     shell.feed(".show", &mut after, &mut page);
@@ -243,7 +247,7 @@ fn settings_outlive_the_instance_and_a_lost_transaction_is_reported() {
 
 #[test]
 fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
     shell.feed(
@@ -286,7 +290,7 @@ fn no_width_is_too_wide() {
     }
     // A line of two gigabytes, most of which nobody sees.
     let (_, code) = ran_with(
-        Settings::default(),
+        EngineSettings::default(),
         ".width -2147483648\n.mode box\nSELECT 1;",
     );
     assert_eq!(code, 0);
@@ -308,7 +312,7 @@ fn what_ends_a_statement_ends_nothing_where_there_is_none() {
 
 #[test]
 fn to_exit_with_0_is_to_exit_like_the_end_of_the_lines() {
-    let end = |script: &str| ran_with(Settings::default(), script).1;
+    let end = |script: &str| ran_with(EngineSettings::default(), script).1;
     assert_eq!(end("SELECT 1;\n.exit 0"), 0);
     for last in [".exit 0", ".exit", ".quit", ""] {
         assert_eq!(end(&format!("SELEC;\n{last}")), 1);
@@ -331,7 +335,7 @@ fn a_dump_takes_several_patterns_and_reports_what_it_omits() {
                   CREATE TABLE c(x);\nINSERT INTO a VALUES (5);\nINSERT INTO b VALUES (7);\n";
     // On the command line, a dump goes straight to the host.
     let dump = |line: &str| {
-        let mut context = context(Settings::default());
+        let mut context = context(EngineSettings::default());
         context.audience = Audience::Client(Toolset::parse(&REGISTRY, "all").unwrap());
         said(&mut context, &format!("{schema}{line}")).0
     };

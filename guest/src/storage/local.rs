@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::{
-    Device, ErrorCode, File, LockLevel, OpenOptions, Result, Role, ShmAction, Storage, SyncMode,
+    Device, ErrorCode, File, LockAction, LockLevel, OpenOptions, Result, Role, Storage, SyncMode,
 };
 
 /// The files below the current folder, without any of the host's care.
@@ -114,6 +114,7 @@ impl File for LocalFile {
             sector_size: 4096,
             characteristics: 0,
             shared_memory: false,
+            direct_io: false,
         }
     }
 
@@ -131,12 +132,12 @@ impl File for LocalFile {
         Ok(())
     }
 
-    fn shm_map(&mut self, _region: u32, _window: &mut [u8], _extend: bool) -> Result<bool> {
-        Err(ErrorCode::NoSharedMemory)
+    fn shm_map(&mut self, _region: u32, _buffer: &mut [u8], _extend: bool) -> Result<bool> {
+        Err(ErrorCode::Unsupported)
     }
 
-    fn shm_lock(&mut self, _slot: u32, _count: u32, _action: ShmAction) -> Result<()> {
-        Err(ErrorCode::NoSharedMemory)
+    fn shm_lock(&mut self, _slot: u32, _count: u32, _action: LockAction) -> Result<()> {
+        Err(ErrorCode::Unsupported)
     }
 
     fn shm_barrier(&mut self) {}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{
-    Device, ErrorCode, File, LockLevel, OpenOptions, Result, Role, ShmAction, Storage, SyncMode,
+    Device, ErrorCode, File, LockAction, LockLevel, OpenOptions, Result, Role, Storage, SyncMode,
 };
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
@@ -308,6 +308,7 @@ impl File for MemoryFile {
             sector_size: 4096,
             characteristics: 0,
             shared_memory: self.state.lone_reader,
+            direct_io: false,
         }
     }
 
@@ -327,17 +328,17 @@ impl File for MemoryFile {
         Ok(())
     }
 
-    fn shm_map(&mut self, _region: u32, _window: &mut [u8], _extend: bool) -> Result<bool> {
+    fn shm_map(&mut self, _region: u32, _buffer: &mut [u8], _extend: bool) -> Result<bool> {
         Err(match self.state.lone_reader {
             true => ErrorCode::CannotInit,
-            false => ErrorCode::NoSharedMemory,
+            false => ErrorCode::Unsupported,
         })
     }
 
-    fn shm_lock(&mut self, _slot: u32, _count: u32, _action: ShmAction) -> Result<()> {
+    fn shm_lock(&mut self, _slot: u32, _count: u32, _action: LockAction) -> Result<()> {
         match self.state.lone_reader {
             true => Ok(()),
-            false => Err(ErrorCode::NoSharedMemory),
+            false => Err(ErrorCode::Unsupported),
         }
     }
 

@@ -26,8 +26,8 @@ pub enum ErrorCode {
     ReadOnly,
     /// The wal-index is not there and may not be made.
     CannotInit,
-    /// This storage has no shared memory.
-    NoSharedMemory,
+    /// The host has no such thing.
+    Unsupported,
     /// The arguments make no sense.
     Invalid,
     /// The operating system reported a failure.
@@ -94,9 +94,9 @@ pub enum SyncMode {
     DataOnly,
 }
 
-/// What to do with the slots of the wal-index lock.
+/// What to do with lock slots of the wal-index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShmAction {
+pub enum LockAction {
     /// Take a slot together with others.
     LockShared,
     /// Take slots alone.
@@ -116,6 +116,8 @@ pub struct Device {
     pub characteristics: u32,
     /// Whether [`File::shm_map`] can work.
     pub shared_memory: bool,
+    /// Whether reads go straight into the buffer that they are for.
+    pub direct_io: bool,
 }
 
 /// What every operation answers.
@@ -173,18 +175,22 @@ pub trait File {
     fn device(&mut self) -> Device;
     /// Whether the file can only be read, whatever was asked.
     fn is_read_only(&self) -> bool;
+    /// Whether the name that the file was opened with now leads to another file or to none.
+    fn has_moved(&mut self) -> bool {
+        false
+    }
     /// Gives a staged file its name and ends writing; [`ErrorCode::Exists`] if
     /// something has the name and is not to be replaced.
     fn publish(&mut self, replace: bool) -> Result<()>;
 
-    /// Maps one region of the wal-index over `window`, which its owner keeps in
+    /// Maps one region of the wal-index over `buffer`, which its owner keeps in
     /// place until [`File::shm_unmap`]; answers whether the region exists.
-    /// [`ErrorCode::ReadOnly`]: it does, but what is stored in `window` reaches no one.
-    fn shm_map(&mut self, region: u32, window: &mut [u8], extend: bool) -> Result<bool>;
+    /// [`ErrorCode::ReadOnly`]: it does, but what is stored in `buffer` reaches no one.
+    fn shm_map(&mut self, region: u32, buffer: &mut [u8], extend: bool) -> Result<bool>;
     /// Takes or releases `count` lock slots of the wal-index from `slot` on.
-    fn shm_lock(&mut self, slot: u32, count: u32, action: ShmAction) -> Result<()>;
+    fn shm_lock(&mut self, slot: u32, count: u32, action: LockAction) -> Result<()>;
     /// A full memory barrier between this and other processes.
     fn shm_barrier(&mut self);
-    /// Lets go of the wal-index; its windows become ordinary, zeroed memory.
+    /// Lets go of the wal-index; its buffers become ordinary, zeroed memory.
     fn shm_unmap(&mut self, delete: bool) -> Result<()>;
 }

@@ -23,10 +23,12 @@ use self::options::{Options, ServerOptions};
 use crate::budgets::Budgets;
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::Entry;
-use crate::sandbox::bindings::types::Settings;
-use crate::sandbox::instance::{Outcome, Vessel, rest};
+use crate::sandbox::bindings::server::Interruption;
+use crate::sandbox::bindings::types::{CommandSettings, EngineSettings, ServerSettings, Undo};
+use crate::sandbox::person::{self as persons, ShellRunner};
+use crate::sandbox::session::SessionRunner;
 use crate::storage::{Granted, Grants, Root, Served, Storage};
-use crate::{clients, demo, serve, shell, terminal};
+use crate::{clients, demo, server, shell, terminal};
 
 /// The exit code for a request that was understood and refused.
 const REFUSED: u8 = 1;
@@ -38,7 +40,7 @@ const USAGE: u8 = 2;
 /// Runs what the arguments ask for.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let sandbox = Sandbox::new()?;
-    let catalog = catalog(&sandbox)?;
+    let catalog = persons::catalog(sandbox.clone()).map_err(aborted)?;
     let matches = match root_command(&catalog).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
@@ -59,20 +61,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .db
                 .clone()
                 .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
-            let file = file.as_deref();
-            let (mut vessel, _) = vessel(sandbox, &options, Some(&server), file, Vec::new())?;
-            match vessel.check() {
-                Outcome::Done(Ok(warnings)) => {
+            let mut session = session(sandbox, &options, &server, file.as_deref())?;
+            match session.check().map_err(aborted)? {
+                Ok(warnings) => {
                     for sentence in warnings {
                         terminal::complain(sentence);
                     }
-                    serve::serve(&mut vessel)
+                    server::serve(session)
                 }
-                Outcome::Done(Err(sentence)) => {
+                Err(sentence) => {
                     terminal::complain(sentence);
                     Ok(ExitCode::from(USAGE))
                 }
-                Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
             }
         }
         "shell" => {
@@ -85,9 +85,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 root: options.root.or_else(|| Some(PathBuf::from("."))),
                 ..options
             };
-            let (mut vessel, _) = vessel(sandbox, &options, None, file.as_deref(), Vec::new())?;
-            vessel.listen();
-            shell::run(vessel, !matches.get_flag("no-history"))
+            let granted = Grant::new(&options, false, file.as_deref(), Vec::new())?;
+            let settings = granted.command_settings();
+            let runner = ShellRunner::new(sandbox, settings, granted.budgets, granted.storage);
+            shell::run(runner, !matches.get_flag("no-history"))
         }
         "demo" => {
             let shop = options.db.is_none() && options.root.is_none() && options.notes.is_none();
@@ -102,8 +103,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 timeout: options.timeout.min(demo::TIMEOUT),
                 ..options
             };
-            let (mut vessel, _) = vessel(sandbox, &options, None, None, Vec::new())?;
-            demo::play(&mut vessel)
+            let mut session = session(sandbox, &options, &ServerOptions::default(), None)?;
+            demo::play(&mut session)
         }
         "config" => {
             let client = matches
@@ -121,8 +122,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             }
             // What could not be started with these flags is not handed out.
             let server = ServerOptions::from_arg_matches(matches)?;
-            let (mut vessel, _) = vessel(sandbox, &options, Some(&server), None, Vec::new())?;
-            if let Outcome::Done(Err(sentence)) = vessel.check() {
+            let mut session = session(sandbox, &options, &server, None)?;
+            if let Ok(Err(sentence)) = session.check() {
                 terminal::complain(sentence);
                 return Ok(ExitCode::from(USAGE));
             }
@@ -147,29 +148,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     }
 }
 
-/// Asks the guest for its commands.
-fn catalog(sandbox: &Sandbox) -> Result<Vec<Entry>> {
-    let settings = settings(&Budgets::default(), None, MEMORY_NAME.into(), MEMORY.into());
-    let storage = Storage::new(
-        Grants {
-            database: in_memory(),
-            record: None,
-            files: Vec::new(),
-            root: None,
-        },
-        0,
-    )?;
-    let mut vessel = Vessel::new(sandbox.clone(), settings, Budgets::default(), storage);
-    let outcome = vessel.run(rest, async |live, _, _| {
-        let (bindings, store) = live.exports();
-        bindings
-            .sqlarium_sandbox_command()
-            .call_catalog(store)
-            .await
-    });
-    match outcome {
-        Outcome::Done(catalog) => Ok(catalog),
-        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
+/// The error for a call that was aborted.
+fn aborted(reason: Interruption) -> anyhow::Error {
+    match reason {
+        Interruption::Cancelled => anyhow::anyhow!("cancelled"),
+        Interruption::Stopped(sentence) => anyhow::anyhow!(sentence),
     }
 }
 
@@ -251,62 +234,109 @@ fn root_command(catalog: &[Entry]) -> Command {
     )
 }
 
-/// Everything that a call needs, as the owner granted it; and the storage behind it.
-fn vessel(
+/// A session of the server, as the owner granted it.
+fn session(
     sandbox: Sandbox,
     options: &Options,
-    server: Option<&ServerOptions>,
+    server: &ServerOptions,
     file: Option<&Path>,
-    files: Vec<Granted>,
-) -> Result<(Vessel, Storage)> {
-    let budgets = options.budgets();
-    let (database, name, title) = match file {
-        Some(file) if file != Path::new(MEMORY) => {
-            let name = existing(file)?;
-            let path = file.to_path_buf();
-            let readonly = options.readonly;
-            (
-                Served::File {
-                    name: name.clone(),
-                    path,
-                    readonly,
-                },
-                name,
-                file.display().to_string(),
-            )
-        }
-        _ => (in_memory(), MEMORY_NAME.to_owned(), MEMORY.to_owned()),
+) -> Result<SessionRunner> {
+    let granted = Grant::new(options, server.undo, file, Vec::new())?;
+    let settings = ServerSettings {
+        engine: EngineSettings {
+            undo: server.undo.then(|| Undo {
+                file: RECORD.into(),
+                bytes: server.undo_memory,
+            }),
+            ..granted.engine
+        },
+        output: granted.budgets.output_limits(),
+        request_bytes: granted.budgets.request,
+        tools: server.tools.clone(),
+        strict: server.strict,
+        audit: false,
+        threads: false,
     };
-    let mut settings = settings(&budgets, server, name, title.clone());
-    settings.readonly = options.readonly;
-    settings.root = options.root.is_some();
-    if let Some(file) = &options.notes {
-        settings.notes = notes(file)?;
-    }
-    let root = options.root.clone().map(|directory| Root {
-        directory,
-        readonly: options.readonly,
-    });
-    if let Some(root) = &root
-        && !root.directory.is_dir()
-    {
-        bail!(
-            "--root {}: there is no such folder",
-            root.directory.display()
-        );
-    }
-    let storage = Storage::new(
-        Grants {
+    Ok(SessionRunner::new(
+        sandbox,
+        settings,
+        granted.budgets,
+        granted.storage,
+    ))
+}
+
+/// What the owner granted and allows, for whoever runs commands.
+struct Grant {
+    engine: EngineSettings,
+    budgets: Budgets,
+    storage: Storage,
+}
+
+impl Grant {
+    /// Reads it from the options. `record`: keep what is written for undo.
+    fn new(
+        options: &Options,
+        record: bool,
+        file: Option<&Path>,
+        files: Vec<Granted>,
+    ) -> Result<Self> {
+        let budgets = options.budgets();
+        let (database, name, title) = match file {
+            Some(file) if file != Path::new(MEMORY) => {
+                let name = existing(file)?;
+                let served = Served::File {
+                    name: name.clone(),
+                    path: file.to_path_buf(),
+                    readonly: options.readonly,
+                };
+                (served, name, file.display().to_string())
+            }
+            _ => (in_memory(), MEMORY_NAME.to_owned(), MEMORY.to_owned()),
+        };
+        let root = options.root.clone().map(|directory| Root {
+            directory,
+            readonly: options.readonly,
+        });
+        if let Some(root) = &root
+            && !root.directory.is_dir()
+        {
+            bail!(
+                "--root {}: there is no such folder",
+                root.directory.display()
+            );
+        }
+        let engine = EngineSettings {
+            in_memory: title == MEMORY,
+            database: name,
+            title: title.clone(),
+            readonly: options.readonly,
+            root: root.is_some(),
+            notes: options.notes.as_deref().map_or(Ok(String::new()), notes)?,
+            undo: None,
+            limits: budgets.engine_limits(),
+        };
+        let grants = Grants {
             database,
-            record: settings.undo_record.clone(),
+            record: record.then(|| RECORD.into()),
             files,
             root,
-        },
-        budgets.disk,
-    )
-    .with_context(|| format!("cannot open {title}"))?;
-    let vessel = Vessel::new(sandbox, settings, budgets, storage.clone());
-    Ok((vessel, storage))
+        };
+        let storage =
+            Storage::new(grants, budgets.disk).with_context(|| format!("cannot open {title}"))?;
+        Ok(Self {
+            engine,
+            budgets,
+            storage,
+        })
+    }
+
+    /// What a command of a person is told of it.
+    fn command_settings(&self) -> CommandSettings {
+        CommandSettings {
+            engine: self.engine.clone(),
+            output: self.budgets.output_limits(),
+        }
+    }
 }
 
 /// What the sandbox calls the record of `--undo`; no file below a root can be called that.
@@ -362,26 +392,6 @@ fn notes(file: &Path) -> Result<String> {
     String::from_utf8(text)
         .ok()
         .with_context(|| format!("the notes in {} are not UTF-8", file.display()))
-}
-
-fn settings(
-    budgets: &Budgets,
-    server: Option<&ServerOptions>,
-    database: String,
-    title: String,
-) -> Settings {
-    Settings {
-        in_memory: title == MEMORY,
-        database,
-        title,
-        readonly: false,
-        root: false,
-        strict: server.is_some_and(|server| server.strict),
-        tools: server.map_or_else(|| "all".into(), |server| server.tools.clone()),
-        notes: String::new(),
-        undo_record: server.filter(|server| server.undo).map(|_| RECORD.into()),
-        limits: budgets.limits(),
-    }
 }
 
 /// Prints a result with a newline at its end.

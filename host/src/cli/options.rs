@@ -49,8 +49,8 @@ pub struct Options {
     /// Maximum rows, whatever limit the call gives
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..), global = true, help_heading = "Budgets")]
     pub max_rows: u32,
-    /// Maximum characters of text in one result
-    #[arg(long, value_name = "N", default_value = "40000", value_parser = clap::value_parser!(u32).range(1000..), global = true, help_heading = "Budgets")]
+    /// Maximum bytes of text in one result
+    #[arg(long, value_name = "N", default_value = "49152", value_parser = clap::value_parser!(u32).range(1000..), global = true, help_heading = "Budgets")]
     pub text: u32,
     /// Maximum characters of one cell in text output
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(16..), global = true, help_heading = "Budgets")]
@@ -72,9 +72,23 @@ pub struct ServerOptions {
     /// Record the writes of a session, so that the tools history and undo can list and undo them
     #[arg(long)]
     pub undo: bool,
+    /// Memory limit of what undo keeps; beyond it the oldest writes can no longer be undone
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    pub undo_memory: u64,
     /// Tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     pub tools: String,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            strict: false,
+            undo: false,
+            undo_memory: 64 << 20,
+            tools: "all".into(),
+        }
+    }
 }
 
 /// The flags that were given, for a server to be started with later, somewhere else; but `--db`.

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::grants::Wanted;
 use super::options::Options;
-use super::{REFUSED, USAGE, print, vessel};
+use super::{Grant, REFUSED, USAGE, aborted, print};
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::{Argument, Entry, Shape};
-use crate::sandbox::instance::{Outcome, rest};
+use crate::sandbox::person::run_command;
 use crate::terminal;
 
 /// The arguments on the command line; the database comes as FILE or `--db`.
@@ -128,29 +128,30 @@ pub fn run(
         wanted.add(argument, &mut given, json)?;
     }
     let streams = wanted.streams();
-    let (mut vessel, storage) = vessel(sandbox, options, None, file.as_deref(), wanted.files)?;
-    vessel.listen();
+    let granted = Grant::new(options, false, file.as_deref(), wanted.files)?;
+    let settings = granted.command_settings();
+    let storage = granted.storage;
     let given = Value::Object(given).to_string();
-    let outcome = vessel.run(rest, async |live, settings, _| {
-        let (bindings, store) = live.exports();
-        bindings
-            .sqlarium_sandbox_command()
-            .call_run(store, settings, &entry.name, &given)
-            .await
-    });
-    vessel.close();
+    let outcome = run_command(
+        sandbox,
+        &settings,
+        granted.budgets,
+        storage.clone(),
+        &entry.name,
+        &given,
+    );
     if storage.output_closed() {
         // Whoever closed the pipe has seen enough.
         return Ok(ExitCode::SUCCESS);
     }
-    match outcome {
+    match outcome.map_err(aborted)? {
         // Standard output is taken by what was asked for.
-        Outcome::Done(Ok(text)) if streams => {
+        Ok(text) if streams => {
             terminal::note(text);
             Ok(ExitCode::SUCCESS)
         }
-        Outcome::Done(Ok(text)) => print(&text),
-        Outcome::Done(Err(failure)) => {
+        Ok(text) => print(&text),
+        Err(failure) => {
             if failure.json && !streams {
                 print(&failure.text)?;
             } else {
@@ -158,7 +159,6 @@ pub fn run(
             }
             Ok(ExitCode::from(if failure.usage { USAGE } else { REFUSED }))
         }
-        Outcome::Cut { reason, .. } => bail!(reason.unwrap_or_default()),
     }
 }
 

@@ -5,14 +5,12 @@ wasmtime::component::bindgen!({
     world: "sandbox",
     imports: {
         "sqlarium:sandbox/console.print": async | trappable,
-        "sqlarium:sandbox/mailbox.poll": async | trappable,
-        "sqlarium:sandbox/mailbox.send": async | trappable,
         "sqlarium:sandbox/storage.[method]file.sync": async | trappable,
         default: trappable,
     },
     exports: { default: async },
     trappable_error_type: {
-        "sqlarium:sandbox/storage.error-code" => super::convert::StorageError,
+        "sqlarium:sandbox/storage.error-code" => super::imports::convert::StorageError,
     },
     additional_derives: [PartialEq],
     with: {
@@ -21,4 +19,6 @@ wasmtime::component::bindgen!({
 });
 
 pub use self::exports::sqlarium::sandbox::{command, server, shell};
-pub use self::sqlarium::sandbox::{console, mailbox, storage, types};
+pub use self::sqlarium::sandbox::{
+    audit, console, control, shared_memory, storage, threads, types,
+};

@@ -18,7 +18,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use super::history::History;
 use super::{Fed, feed, finish};
 use crate::sandbox::bindings::shell::{Completion, Next};
-use crate::sandbox::instance::{Outcome, Vessel};
+use crate::sandbox::person::ShellRunner;
 use crate::terminal;
 
 /// Where a statement or a dot command is awaited, and where the rest of a statement is.
@@ -30,7 +30,7 @@ const CANDIDATES: usize = 1000;
 const CANDIDATE_BYTES: usize = 1000;
 
 /// Asks the guest how a word could go on.
-struct Assistant(Rc<RefCell<Vessel>>);
+struct Assistant(Rc<RefCell<ShellRunner>>);
 
 impl Completer for Assistant {
     type Candidate = String;
@@ -43,8 +43,8 @@ impl Completer for Assistant {
     ) -> rustyline::Result<(usize, Vec<String>)> {
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         Ok(match self.0.borrow_mut().complete(line, place) {
-            Outcome::Done(found) => usable(line, place as usize, found),
-            Outcome::Cut { .. } => (line.len(), Vec::new()),
+            Ok(found) => usable(line, place as usize, found),
+            Err(_) => (line.len(), Vec::new()),
         })
     }
 }
@@ -69,7 +69,7 @@ impl Validator for Assistant {}
 impl Helper for Assistant {}
 
 /// Runs the shell at a terminal.
-pub fn run(vessel: Vessel, remember: bool) -> Result<ExitCode> {
+pub fn run(runner: ShellRunner, remember: bool) -> Result<ExitCode> {
     let config = Config::builder()
         .completion_type(CompletionType::List)
         .history_ignore_space(true)
@@ -82,14 +82,14 @@ pub fn run(vessel: Vessel, remember: bool) -> Result<ExitCode> {
     }
     let interrupt = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone())?;
-    let vessel = Rc::new(RefCell::new(vessel));
-    editor.set_helper(Some(Assistant(vessel.clone())));
+    let runner = Rc::new(RefCell::new(runner));
+    editor.set_helper(Some(Assistant(runner.clone())));
     terminal::print(concat!(
         "sqlarium ",
         env!("CARGO_PKG_VERSION"),
         ". Enter \".help\" for usage hints, \".quit\" to leave.\n"
     ))?;
-    let code = converse(&mut editor, &vessel, &interrupt)?;
+    let code = converse(&mut editor, &runner, &interrupt)?;
     if let Some(path) = history.path() {
         let _ = editor.append_history(path);
     }
@@ -98,7 +98,7 @@ pub fn run(vessel: Vessel, remember: bool) -> Result<ExitCode> {
 
 fn converse(
     editor: &mut Editor<Assistant, FileHistory>,
-    vessel: &Rc<RefCell<Vessel>>,
+    runner: &Rc<RefCell<ShellRunner>>,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<u8> {
     // The lines of the statement that is being typed.
@@ -110,10 +110,10 @@ fn converse(
             Err(ReadlineError::Interrupted) => {
                 typed.clear();
                 prompt = PROMPT;
-                vessel.borrow_mut().forget();
+                runner.borrow_mut().abandon();
                 continue;
             }
-            Err(ReadlineError::Eof) => return Ok(finish(&mut vessel.borrow_mut(), true)),
+            Err(ReadlineError::Eof) => return Ok(finish(&mut runner.borrow_mut(), true)),
             Err(error) => return Err(error.into()),
         };
         if !typed.is_empty() {
@@ -124,7 +124,7 @@ fn converse(
         // What is pasted, or taken from the history, can be several lines.
         for line in text.split('\n') {
             let fed = feed(
-                &mut vessel.borrow_mut(),
+                &mut runner.borrow_mut(),
                 line.as_bytes(),
                 true,
                 Some(interrupt),
@@ -132,7 +132,7 @@ fn converse(
             prompt = match fed {
                 Fed::Next(Next::Quit(code)) => {
                     let _ = editor.add_history_entry(typed);
-                    vessel.borrow_mut().close();
+                    runner.borrow_mut().close();
                     return Ok(code);
                 }
                 Fed::Next(Next::More) => CONTINUE,

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
+use crate::sandbox::bindings::server::Interruption;
 use crate::sandbox::bindings::shell::Next;
-use crate::sandbox::control::Stop;
-use crate::sandbox::instance::{Outcome, Vessel};
+use crate::sandbox::budget::Stop;
+use crate::sandbox::person::ShellRunner;
 use crate::terminal;
 
 /// What became of a line.
@@ -27,17 +28,17 @@ enum Fed {
 }
 
 /// Runs the shell until its lines end. `remember`: keep a history of what is typed.
-pub fn run(vessel: Vessel, remember: bool) -> Result<ExitCode> {
+pub fn run(runner: ShellRunner, remember: bool) -> Result<ExitCode> {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        editor::run(vessel, remember)
+        editor::run(runner, remember)
     } else {
-        pipe(vessel)
+        pipe(runner)
     }
 }
 
 /// Takes the lines of a pipe or a file.
-fn pipe(mut vessel: Vessel) -> Result<ExitCode> {
-    let limit = vessel.budgets().request;
+fn pipe(mut runner: ShellRunner) -> Result<ExitCode> {
+    let limit = runner.budgets().request;
     let mut input = io::stdin().lock();
     let mut failed = false;
     loop {
@@ -55,56 +56,57 @@ fn pipe(mut vessel: Vessel) -> Result<ExitCode> {
         } else if line.len() as u64 > limit {
             bail!("a line is longer than {limit} bytes (--request); nothing after it was read");
         }
-        match feed(&mut vessel, &line, false, None) {
+        match feed(&mut runner, &line, false, None) {
             Fed::Next(Next::Quit(code)) => {
-                vessel.close();
+                runner.close();
                 return Ok(ExitCode::from(code));
             }
             Fed::Next(Next::Ready | Next::More) => {}
             Fed::Aborted => failed = true,
         }
     }
-    let code = finish(&mut vessel, false);
+    let code = finish(&mut runner, false);
     Ok(ExitCode::from(if failed { code.max(1) } else { code }))
 }
 
 /// Hands over one line. `interrupt` is set by Ctrl-C.
 fn feed(
-    vessel: &mut Vessel,
+    runner: &mut ShellRunner,
     line: &[u8],
     interactive: bool,
     interrupt: Option<&Arc<AtomicBool>>,
 ) -> Fed {
-    let control = vessel.control().clone();
-    let outcome = vessel.feed(line, interactive, |_, time| {
+    let fed = runner.feed(line, interactive, |time| {
         if interrupt.is_some_and(|flag| flag.swap(false, Ordering::Relaxed)) {
-            control.stop(Stop::Because("Interrupted by Ctrl-C.".into()));
+            return Some(Stop::Because("Interrupted by Ctrl-C.".into()));
         }
         std::thread::sleep(time);
+        None
     });
-    match outcome {
-        Outcome::Done(next) => Fed::Next(next),
-        Outcome::Cut { reason, .. } => {
-            report_abort(&reason.unwrap_or_default());
+    match fed {
+        Ok(next) => Fed::Next(next),
+        Err(reason) => {
+            report_abort(&reason);
             Fed::Aborted
         }
     }
 }
 
 /// Tells the guest that the lines are over; answers the exit code.
-fn finish(vessel: &mut Vessel, interactive: bool) -> u8 {
-    let code = match vessel.finish(interactive) {
-        Outcome::Done(code) => code,
-        Outcome::Cut { reason, .. } => {
-            report_abort(&reason.unwrap_or_default());
-            1
-        }
-    };
-    vessel.close();
+fn finish(runner: &mut ShellRunner, interactive: bool) -> u8 {
+    let code = runner.finish(interactive).unwrap_or_else(|reason| {
+        report_abort(&reason);
+        1
+    });
+    runner.close();
     code
 }
 
 /// Says why a call was aborted.
-fn report_abort(reason: &str) {
+fn report_abort(reason: &Interruption) {
+    let reason = match reason {
+        Interruption::Cancelled => "",
+        Interruption::Stopped(sentence) => sentence,
+    };
     terminal::note(format_args!("Error: {reason} The statement was aborted."));
 }

@@ -345,22 +345,19 @@ impl DiskFile {
 }
 
 impl Handle for DiskFile {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let Some(file) = self.file()? else {
-            return Ok(Vec::new());
+            return Ok(0);
         };
-        let mut data = vec![0; length];
+        let mut there = buffer.len();
         // SQLite's layer does not say where the file ended, so measure it and
         // read that again, in case it is just growing or shrinking.
         for _ in 0..READS {
-            if data.is_empty() || file.read(offset, &mut data)? {
+            if there == 0 || file.read(offset, &mut buffer[..there])? {
                 self.check_without_shm()?;
-                return Ok(data);
+                return Ok(there);
             }
-            data.resize(
-                file.size()?.saturating_sub(offset).min(length as u64) as usize,
-                0,
-            );
+            there = file.size()?.saturating_sub(offset).min(buffer.len() as u64) as usize;
         }
         Err(ErrorCode::Io)
     }
@@ -428,6 +425,13 @@ impl Handle for DiskFile {
         self.read_only
     }
 
+    fn has_moved(&mut self) -> Result<bool> {
+        match &mut self.open {
+            Some((file, _)) => file.has_moved(),
+            None => Ok(false),
+        }
+    }
+
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         if level <= self.level {
             return Ok(());
@@ -463,7 +467,7 @@ impl Handle for DiskFile {
 
     fn shm_map(&mut self, index: u32, mut over: ShmRegion, extend: bool) -> Result<bool> {
         if self.role != Role::MainDatabase || !shm::available() {
-            return Err(ErrorCode::NoSharedMemory);
+            return Err(ErrorCode::Unsupported);
         }
         if index >= INDEX_REGIONS || self.level < LockLevel::Shared {
             return Err(ErrorCode::Invalid);

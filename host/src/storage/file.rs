@@ -18,7 +18,7 @@ const LAST_OFFSET: u64 = i64::MAX as u64;
 /// What every kind of file can do. Arguments are checked by [`File`]; the
 /// defaults are those of a file that no one else can see.
 pub(super) trait Handle: Send {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>>;
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()>;
     fn truncate(&mut self, size: u64) -> Result<()>;
     fn size(&mut self) -> Result<u64>;
@@ -39,14 +39,17 @@ pub(super) trait Handle: Send {
     fn is_read_only(&self) -> bool {
         false
     }
+    fn has_moved(&mut self) -> Result<bool> {
+        Ok(false)
+    }
     fn publish(&mut self, _replace: bool) -> Result<()> {
         Err(ErrorCode::Invalid)
     }
     fn shm_map(&mut self, _index: u32, _over: ShmRegion, _extend: bool) -> Result<bool> {
-        Err(ErrorCode::NoSharedMemory)
+        Err(ErrorCode::Unsupported)
     }
     fn shm_lock(&mut self, _slots: ShmSlots, _action: ShmAction) -> Result<()> {
-        Err(ErrorCode::NoSharedMemory)
+        Err(ErrorCode::Unsupported)
     }
     fn shm_barrier(&mut self) {}
     fn shm_unmap(&mut self, _delete: bool) -> Result<()> {
@@ -122,8 +125,17 @@ impl File {
         if length > READ_BYTES {
             return Err(ErrorCode::Invalid);
         }
-        end(offset, length as usize)?;
-        self.handle.read(offset, length as usize)
+        let mut data = vec![0; length as usize];
+        let there = self.read_into(offset, &mut data)?;
+        data.truncate(there);
+        Ok(data)
+    }
+
+    /// Reads from `offset` into `buffer` and answers how many bytes that were: fewer than its
+    /// length only at the end of the file, and then what the rest of it holds is undefined.
+    pub fn read_into(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        end(offset, buffer.len())?;
+        self.handle.read(offset, buffer)
     }
 
     /// Writes all of `data` at `offset`, growing the file as needed.
@@ -198,6 +210,11 @@ impl File {
     /// Whether the file can only be read, whatever was asked.
     pub fn is_read_only(&self) -> bool {
         self.handle.is_read_only()
+    }
+
+    /// Whether the path that the file was opened by now leads to another file or to none.
+    pub fn has_moved(&mut self) -> Result<bool> {
+        self.handle.has_moved()
     }
 
     /// Gives a staged file its name, all of it at once and on the disk. What has

@@ -80,16 +80,18 @@ impl Data {
         Ok(())
     }
 
-    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
-        let length = self.size.saturating_sub(offset).min(length as u64) as usize;
-        let mut data = Vec::with_capacity(length);
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let length = self.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        let mut rest = &mut buffer[..length];
         for (chunk, range) in pieces(offset, length) {
+            let (now, later) = rest.split_at_mut(range.len());
             match &self.chunks[chunk] {
-                Some(bytes) => data.extend_from_slice(&bytes[range]),
-                None => data.resize(data.len() + range.len(), 0),
+                Some(bytes) => now.copy_from_slice(&bytes[range]),
+                None => now.fill(0),
             }
+            rest = later;
         }
-        data
+        length
     }
 
     fn write(&mut self, offset: u64, mut data: &[u8]) -> Result<()> {
@@ -177,8 +179,8 @@ pub struct MemoryFile {
 }
 
 impl Handle for MemoryFile {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        Ok(lock(&self.data).read(offset, length))
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        Ok(lock(&self.data).read(offset, buffer))
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {

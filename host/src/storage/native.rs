@@ -264,6 +264,21 @@ impl NativeFile {
         }
     }
 
+    /// Whether the path now leads to another file or to none.
+    pub fn has_moved(&mut self) -> Result<bool> {
+        let (file, methods) = self.methods();
+        let mut moved: c_int = 0;
+        // SAFETY: the file is open, and the answer to this question is an `int`, which outlives
+        // the call.
+        check(unsafe {
+            call!(
+                methods,
+                xFileControl(file, ffi::SQLITE_FCNTL_HAS_MOVED, (&raw mut moved).cast())
+            )
+        })?;
+        Ok(moved != 0)
+    }
+
     /// Whether the `-shm` may be neither made nor written when it is next opened.
     pub fn readonly_shm(&mut self, on: bool) {
         self.name.readonly_shm(on);
@@ -281,7 +296,7 @@ impl NativeFile {
     pub fn shm_map(&mut self, region: u32, extend: bool) -> Result<(Option<NonNull<u8>>, bool)> {
         let (file, methods) = self.methods();
         if methods.iVersion < 2 {
-            return Err(ErrorCode::NoSharedMemory);
+            return Err(ErrorCode::Unsupported);
         }
         let region = c_int::try_from(region).map_err(|_| ErrorCode::Invalid)?;
         let mut address: *mut c_void = ptr::null_mut();

@@ -50,21 +50,18 @@ impl PlainFile {
 }
 
 impl Handle for PlainFile {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let file = self.file()?;
-        let size = file.metadata()?.len();
-        let mut data = vec![0; size.saturating_sub(offset).min(length as u64) as usize];
         let mut filled = 0;
-        while filled < data.len() {
-            match file.read_at(&mut data[filled..], offset + filled as u64) {
+        while filled < buffer.len() {
+            match file.read_at(&mut buffer[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        data.truncate(filled);
-        Ok(data)
+        Ok(filled)
     }
 
     fn write(&mut self, _offset: u64, _data: &[u8]) -> Result<()> {

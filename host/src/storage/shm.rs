@@ -42,7 +42,7 @@ impl ShmRegion {
     pub unsafe fn new(at: *mut u8, length: usize) -> Result<Self> {
         let at = NonNull::new(at).ok_or(ErrorCode::Invalid)?;
         if !REGION.is_multiple_of(page_size()) {
-            return Err(ErrorCode::NoSharedMemory);
+            return Err(ErrorCode::Unsupported);
         }
         if length != REGION || !at.addr().get().is_multiple_of(page_size()) {
             return Err(ErrorCode::Invalid);
@@ -80,7 +80,7 @@ impl ShmRegion {
     /// Not on this system.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn share(&mut self, _mapped: NonNull<u8>) -> Result<()> {
-        Err(ErrorCode::NoSharedMemory)
+        Err(ErrorCode::Unsupported)
     }
 
     /// Shows a copy of `mapped`, as of each [`ShmRegion::refresh`]. Used where that

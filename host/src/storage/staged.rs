@@ -124,8 +124,8 @@ impl StagedFile {
 }
 
 impl Handle for StagedFile {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.file.read(offset, length)
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        self.file.read(offset, buffer)
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {

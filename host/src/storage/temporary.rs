@@ -71,11 +71,10 @@ impl TemporaryFile {
 }
 
 impl Handle for TemporaryFile {
-    fn read(&mut self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let there = self.size.saturating_sub(offset).min(length as u64);
-        let mut data = vec![0; there as usize];
-        self.file.read_exact_at(&mut data, offset)?;
-        Ok(data)
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let there = self.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        self.file.read_exact_at(&mut buffer[..there], offset)?;
+        Ok(there)
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {

@@ -24,8 +24,8 @@ pub enum ErrorCode {
     /// There is no wal-index and none may be created: the reader has to build a private
     /// one (`SQLITE_READONLY_CANTINIT`).
     CannotInit,
-    /// The file has no shared memory (`SQLITE_IOERR_SHMMAP`).
-    NoSharedMemory,
+    /// The file has no such thing as shared memory (`SQLITE_IOERR_SHMMAP`).
+    Unsupported,
     /// The arguments make no sense, or a lock is taken out of order (`SQLITE_MISUSE`).
     Invalid,
     /// The operating system reported a failure (`SQLITE_IOERR`).

@@ -73,8 +73,7 @@ pub fn version(context: &mut Context, _arguments: &Arguments) -> Result<Output, 
 
 /// Runs `help`.
 pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let served = Toolset::parse(context.registry, &context.settings.tools)
-        .map_err(|sentence| Failure::new(Status::Internal, sentence))?;
+    let served = context.audience.tools(context.registry);
     if arguments.flag("markdown") {
         return Ok(Output {
             text: Some(reference(context.registry)),

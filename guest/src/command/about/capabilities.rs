@@ -16,7 +16,7 @@ use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::{Gate, Mode};
 use crate::engine::schema::catalogue::{quote, rows, text};
 use crate::engine::schema::pattern::Pattern;
-use crate::host::interrupt::Pulse;
+use crate::host::interrupt::InterruptCheck;
 use crate::text::suggest::did_you_mean;
 
 /// `capabilities` in the command table.
@@ -285,14 +285,20 @@ fn row(name: &str, there: bool, what: &str) -> Vec<Value> {
 /// Tries it, on a private database in memory that is guarded like the served one.
 fn is_there(context: &Context, capability: &Capability) -> Result<bool, Failure> {
     let gate = Gate::new();
-    let pulse = Arc::new(Pulse::new(context.host));
-    let connection = connection::open(None, Access::Write, &context.settings.limits, &gate, &pulse)
-        .map_err(|error| {
-            Failure::new(
-                Status::Internal,
-                format!("Could not open a database in memory: {error}."),
-            )
-        })?;
+    let interrupt = Arc::new(InterruptCheck::new(context.host));
+    let connection = connection::open(
+        None,
+        Access::Write,
+        &context.settings.engine.limits,
+        &gate,
+        &interrupt,
+    )
+    .map_err(|error| {
+        Failure::new(
+            Status::Internal,
+            format!("Could not open a database in memory: {error}."),
+        )
+    })?;
     gate.enter(if capability.guarded {
         Mode::Write
     } else {
@@ -310,7 +316,7 @@ fn answers(connection: &Connection, capability: &Capability) -> bool {
 
 /// Runs `functions`.
 pub fn functions(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
     context
         .engine
@@ -376,9 +382,9 @@ mod tests {
 
     fn connection(mode: Mode) -> Connection {
         let gate = Gate::new();
-        let pulse = Arc::new(Pulse::new(&crate::host::Alone));
-        let limits = crate::settings::Limits::default();
-        let connection = connection::open(None, Access::Write, &limits, &gate, &pulse).unwrap();
+        let interrupt = Arc::new(InterruptCheck::new(&crate::host::Alone));
+        let limits = crate::settings::EngineLimits::default();
+        let connection = connection::open(None, Access::Write, &limits, &gate, &interrupt).unwrap();
         gate.enter(mode);
         connection
     }

@@ -11,7 +11,7 @@ use crate::command::spec::arguments::Arguments;
 use crate::command::spec::command::{Command, Effect, Group, WRITES};
 use crate::command::spec::context::Context;
 use crate::engine::database::Database;
-use crate::host::interrupt::Pulse;
+use crate::host::interrupt::InterruptCheck;
 use crate::storage::streams::STREAM;
 
 /// `backup` in the command table.
@@ -58,7 +58,7 @@ const PAGES: i32 = 256;
 pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     no_stream(file, "written to standard output", "dump")?;
-    let busy_ms = context.settings.limits.busy_ms;
+    let busy_ms = context.settings.engine.limits.busy_ms;
     let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
     let (pages, bytes) = context.engine.database(arguments.db())?.look(|work| {
         let source = work.connection()?;
@@ -66,7 +66,7 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
         let size = source.query_row("PRAGMA main.page_size", [], |row| row.get::<_, u32>(0));
         let looked = source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()));
         let size = looked.and(size).map_err(|error| work.failure(&error, ""))?;
-        let pages = draft.fill(|to| copy(source, to, work.pulse(), busy_ms))?;
+        let pages = draft.fill(|to| copy(source, to, work.interrupt(), busy_ms))?;
         Ok((pages, u64::from(size) * u64::from(pages.unsigned_abs())))
     })?;
     draft.publish()?;
@@ -83,7 +83,7 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
 pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     no_stream(file, "read from standard input", "batch")?;
-    if context.settings.readonly {
+    if context.settings.engine.readonly {
         return Err(Failure::new(
             Status::Readonly,
             "Cannot replace the database: --readonly refuses every write.",
@@ -95,7 +95,7 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             format!("{file} is the database itself; name another file."),
         ));
     }
-    let busy_ms = context.settings.limits.busy_ms;
+    let busy_ms = context.settings.engine.limits.busy_ms;
     let mut source = readable(context, file)?;
     let what = format!("restore {file}");
     let mut output = Output::default();
@@ -124,8 +124,8 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, then try again."));
         }
         sound(connection, file).map_err(|error| from.failure(&error, ""))??;
-        database.replace(&what, &mut output, |to, pulse| {
-            copy(connection, to, pulse, busy_ms)
+        database.replace(&what, &mut output, |to, interrupt| {
+            copy(connection, to, interrupt, busy_ms)
         })
     })?;
     output.text = Some(format!(
@@ -165,7 +165,7 @@ pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
     match source.look(|_| Ok(())) {
         Ok(()) => Ok(source),
         // That no file may be named is another matter than that this one is not there.
-        Err(failure) if failure.status == Status::NotFound && !context.settings.root => {
+        Err(failure) if failure.status == Status::NotFound && !context.settings.engine.root => {
             let read = context.engine.files().read(file);
             Err(read
                 .err()
@@ -216,19 +216,19 @@ pub fn sound(connection: &Connection, title: &str) -> rusqlite::Result<Result<()
 fn copy(
     from: &Connection,
     to: &mut Connection,
-    pulse: &Pulse,
+    interrupt: &InterruptCheck,
     busy_ms: u32,
 ) -> rusqlite::Result<i32> {
     let backup = Backup::new(from, to)?;
     let mut waited = 0;
     loop {
-        if pulse.tick() {
+        if interrupt.tick() {
             return Err(code(rusqlite::ffi::SQLITE_INTERRUPT));
         }
         match backup.step(PAGES)? {
             StepResult::Done => return Ok(backup.progress().pagecount),
             StepResult::More => waited = 0,
-            _ if pulse.wait(&mut waited, busy_ms) => {}
+            _ if interrupt.wait(&mut waited, busy_ms) => {}
             _ => return Err(code(rusqlite::ffi::SQLITE_BUSY)),
         }
     }

@@ -40,7 +40,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         ..Output::default()
     };
     output.extra.insert("db".into(), path.into());
-    if context.settings.root {
+    if context.settings.engine.root {
         let db = serde_json::Value::from(path);
         output
             .notes

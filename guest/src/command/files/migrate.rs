@@ -67,7 +67,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     );
     no_stream(file, "read from standard input", "batch")?;
     no_stream(name, "written to standard output", "dump")?;
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let draft = context.engine.draft(name, false)?;
     let mut source = readable(context, file)?;
     let tables = source.look(|work| {

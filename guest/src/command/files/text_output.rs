@@ -57,7 +57,7 @@ impl Sink {
                 bytes: Vec::new(),
                 whole: 0,
                 // A quarter is left for what is said about it.
-                budget: context.settings.limits.text_chars as usize / 4 * 3,
+                budget: context.settings.output.text_bytes as usize / 4 * 3,
             }),
         }
     }

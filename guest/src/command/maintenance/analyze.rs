@@ -33,7 +33,7 @@ pub const COMMAND: Command = Command {
 
 /// Runs `analyze`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let database = context.engine.database(arguments.db())?;
     let table = match arguments.text("table") {
         None => None,
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
     use crate::command::tests::{context, failure, json_of, text};
-    use crate::settings::Settings;
+    use crate::settings::EngineSettings;
 
     const SQL: &str = "
         CREATE TABLE a(x, y); CREATE INDEX a_xy ON a(x, y); CREATE TABLE b(z); CREATE TABLE empty(z);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn gathered_statistics_are_shown_and_used() {
-        let mut context = context(Settings::default());
+        let mut context = context(EngineSettings::default());
         text(&mut context, "batch", json!({"sql": SQL}));
         let object = json_of(&mut context, "analyze", json!({}));
         let rows = object["rows"].as_array().unwrap();
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn one_table_can_be_analyzed_alone() {
-        let mut context = context(Settings::default());
+        let mut context = context(EngineSettings::default());
         text(&mut context, "batch", json!({"sql": SQL}));
         let object = json_of(&mut context, "analyze", json!({"table": "B"}));
         assert_eq!(object["tables"], json!(["b"]));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_has_no_rows_of_its_own_is_refused() {
-        let mut context = context(Settings::default());
+        let mut context = context(EngineSettings::default());
         text(&mut context, "batch", json!({"sql": SQL}));
         for (name, part) in [("v", "v is a view"), ("f", "f is a virtual table")] {
             let (status, sentence) = failure(&mut context, "analyze", json!({"table": name}));

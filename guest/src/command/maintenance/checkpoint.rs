@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::command::tests::{File, context, failure, json_of, text};
-    use crate::settings::Settings;
+    use crate::settings::EngineSettings;
 
     const LOGGED: &str = "PRAGMA journal_mode=wal; PRAGMA wal_autocheckpoint=0;
         CREATE TABLE t(x); INSERT INTO t VALUES(1);";
@@ -228,7 +228,7 @@ mod tests {
         let file = File::new("");
         let writer = rusqlite::Connection::open(file.path()).unwrap();
         writer.execute_batch(LOGGED).unwrap();
-        let mut context = context(Settings {
+        let mut context = context(EngineSettings {
             readonly: true,
             ..file.settings()
         });

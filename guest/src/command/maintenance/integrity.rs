@@ -302,7 +302,7 @@ mod tests {
     fn a_file_that_may_only_be_read_is_checked_all_the_same() {
         use crate::command::tests::{File, context, json_of};
         let file = File::new(FAMILY);
-        let mut context = context(crate::settings::Settings {
+        let mut context = context(crate::settings::EngineSettings {
             readonly: true,
             ..file.settings()
         });

@@ -41,7 +41,7 @@ const MEASURED_BYTES: i64 = 128 << 20;
 
 /// Runs `stats`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let bound = if arguments.flag("full") {
         i64::MAX
     } else {

@@ -97,16 +97,13 @@ mod tests {
     use serde_json::json;
 
     use crate::command::spec::context::Context;
-    use crate::command::startup::{check, warnings};
     use crate::command::tests::{context, json_of, text};
-    use crate::host::Alone;
-    use crate::registry::REGISTRY;
-    use crate::settings::Settings;
+    use crate::settings::EngineSettings;
 
     fn shop(notes: &str) -> Context {
-        let mut context = context(Settings {
+        let mut context = context(EngineSettings {
             notes: notes.into(),
-            ..Settings::default()
+            ..EngineSettings::default()
         });
         let sql = "CREATE TABLE orders(id INTEGER PRIMARY KEY, st TEXT, amt_c INTEGER); CREATE TABLE bare(x)";
         text(&mut context, "batch", json!({"sql": sql}));
@@ -179,25 +176,5 @@ mod tests {
             .collect();
         let said = text(&mut shop(&notes), "tables", json!({}));
         assert!(said.contains("1995 more notes"), "{said}");
-    }
-
-    #[test]
-    fn settings_with_notes_that_cannot_be_read_are_not_served() {
-        let broken = Settings {
-            notes: "[tables".into(),
-            ..Settings::default()
-        };
-        assert!(
-            check(&REGISTRY, &broken)
-                .unwrap_err()
-                .starts_with("--notes: line 1: ")
-        );
-        // An empty database may get its tables yet.
-        let early = Settings {
-            notes: NOTES.into(),
-            ..Settings::default()
-        };
-        assert_eq!(check(&REGISTRY, &early), Ok(()));
-        assert!(warnings(&early, &Alone).is_empty());
     }
 }

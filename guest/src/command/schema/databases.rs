@@ -27,7 +27,7 @@ pub const COMMAND: Command = Command {
 
 /// Runs `databases`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let readonly = context.settings.readonly;
+    let readonly = context.settings.engine.readonly;
     let database = context.engine.database(arguments.db())?;
     let title = database.title().to_owned();
     database.inspect(|connection| list(connection, &title, readonly))

@@ -37,7 +37,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let pattern = arguments.text("pattern").map(str::to_owned);
     let indent = arguments.flag("indent");
     let json = arguments.wants_json();
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let objects = context
         .engine
         .database(arguments.db())?

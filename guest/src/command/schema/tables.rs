@@ -31,7 +31,7 @@ pub const COMMAND: Command = Command {
 
 /// Runs `tables`.
 pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let most = context.settings.limits.max_rows;
+    let most = context.settings.output.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
     let notes = context.engine.notes(arguments.db());
     context

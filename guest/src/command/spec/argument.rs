@@ -1,7 +1,7 @@
 //! One argument of a command, and those that several commands take.
 
 use super::command::Command;
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 /// What an argument takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub const DB: Argument = Argument {
 };
 
 /// What a call of `command` may give under these settings, in the order of its declaration.
-pub fn accepted(command: &Command, settings: &Settings) -> Vec<&'static Argument> {
+pub fn accepted(command: &Command, settings: &EngineSettings) -> Vec<&'static Argument> {
     let mut accepted: Vec<&'static Argument> = command.arguments.iter().collect();
     if command.database && settings.root {
         accepted.push(&DB);

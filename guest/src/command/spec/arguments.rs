@@ -6,7 +6,7 @@ use super::argument::{Argument, DB, OUTPUT, Shape, accepted};
 use super::command::Command;
 use crate::answer::failure::{Failure, Status};
 use crate::engine::statement::params::exact;
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 use crate::text::suggest::nearest;
 
 /// Arguments that were found to be what their command takes.
@@ -22,7 +22,7 @@ impl Arguments {
     pub fn check(
         command: &Command,
         given: &Map<String, Value>,
-        settings: &Settings,
+        settings: &EngineSettings,
     ) -> Result<Self, Failure> {
         let accepted = accepted(command, settings);
         let mut values = Map::new();
@@ -242,7 +242,7 @@ mod tests {
         Arguments::check(
             REGISTRY.find(command).unwrap(),
             &given,
-            &Settings::default(),
+            &EngineSettings::default(),
         )
     }
 
@@ -370,9 +370,9 @@ mod tests {
     #[test]
     fn db_is_taken_only_with_a_root() {
         assert!(refusal("tables", json!({"db": "x.db"})).contains("--root"));
-        let settings = Settings {
+        let settings = EngineSettings {
             root: true,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         let Value::Object(given) = json!({"db": "x.db"}) else {
             unreachable!()

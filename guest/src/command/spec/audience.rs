@@ -14,6 +14,14 @@ pub enum Audience {
 }
 
 impl Audience {
+    /// The commands that can be called.
+    pub fn tools(&self, registry: &'static Registry) -> Toolset {
+        match self {
+            Self::Person => Toolset::all(registry),
+            Self::Client(tools) => tools.clone(),
+        }
+    }
+
     /// Whether it is the command line.
     pub fn is_person(&self) -> bool {
         matches!(self, Self::Person)

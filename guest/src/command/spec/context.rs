@@ -8,7 +8,7 @@ use super::audience::Audience;
 use super::command::Registry;
 use crate::engine::Engine;
 use crate::host::Host;
-use crate::settings::Settings;
+use crate::settings::CommandSettings;
 
 /// What takes the text of a command that is run by another.
 pub type Outlet = Rc<RefCell<dyn Write>>;
@@ -16,7 +16,7 @@ pub type Outlet = Rc<RefCell<dyn Write>>;
 /// What a command works with.
 pub struct Context {
     /// The owner's choices.
-    pub settings: Settings,
+    pub settings: CommandSettings,
     /// The databases.
     pub engine: Engine,
     /// The host's side of the call.
@@ -32,13 +32,13 @@ pub struct Context {
 impl Context {
     /// A context for what the owner chose. Opens no database yet.
     pub fn new(
-        settings: Settings,
+        settings: CommandSettings,
         host: &'static dyn Host,
         registry: &'static Registry,
         audience: Audience,
     ) -> Self {
         Self {
-            engine: Engine::new(&settings, host),
+            engine: Engine::new(&settings.engine, settings.output, host),
             settings,
             host,
             outlet: None,

@@ -1,7 +1,6 @@
 //! `--tools`: which commands a client is served.
 
 use super::command::{Command, Group, Registry};
-use crate::settings::Settings;
 use crate::text::suggest::nearest;
 
 /// The commands that are served as tools; to a client there are no others.
@@ -11,6 +10,13 @@ pub struct Toolset {
 }
 
 impl Toolset {
+    /// Every command of the table.
+    pub fn all(registry: &'static Registry) -> Self {
+        Self {
+            commands: registry.commands.iter().collect(),
+        }
+    }
+
     /// Reads the owner's choice: `all`, `core`, `select`, or names of commands or tools, separated
     /// by commas; `core` may stand among the names.
     ///
@@ -57,14 +63,14 @@ impl Toolset {
         Ok(Self { commands })
     }
 
-    /// What these settings serve: what the owner chose, and the commands of `--undo` only with it.
+    /// What the owner chose, and the commands of `--undo` only if `undo` says that it is on.
     ///
     /// # Errors
     /// As for [`Toolset::parse`], and if a command is named that is not served.
-    pub fn served(registry: &'static Registry, settings: &Settings) -> Result<Self, String> {
-        let mut toolset = Self::parse(registry, &settings.tools)?;
-        if settings.record.is_none() {
-            let named = settings.tools.split(',').map(str::trim);
+    pub fn served(registry: &'static Registry, choice: &str, undo: bool) -> Result<Self, String> {
+        let mut toolset = Self::parse(registry, choice)?;
+        if !undo {
+            let named = choice.split(',').map(str::trim);
             for command in toolset.commands.iter().filter(|c| c.group == Group::Undo) {
                 if named.clone().any(|word| names(command, word)) {
                     return Err(format!("--tools: {} needs --undo.", command.name));

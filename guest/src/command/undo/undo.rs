@@ -43,7 +43,7 @@ pub const UNDO: Command = Command {
 
 /// Runs `history`.
 fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let limits = &context.settings.limits;
+    let limits = &context.settings.output;
     let most = arguments
         .integer("limit")
         .map_or(limits.rows, |limit| {
@@ -101,12 +101,15 @@ mod tests {
     use super::*;
     use crate::answer::failure::Status;
     use crate::command::tests::{context, failure, json_of, text};
-    use crate::settings::Settings;
+    use crate::settings::{EngineSettings, Undo};
 
     fn recording(sql: &str) -> Context {
-        let mut context = context(Settings {
-            record: Some(":memory:".into()),
-            ..Settings::default()
+        let mut context = context(EngineSettings {
+            undo: Some(Undo {
+                file: ":memory:".into(),
+                bytes: 64 << 20,
+            }),
+            ..EngineSettings::default()
         });
         text(&mut context, "batch", json!({ "sql": sql }));
         context

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::guard::authorizer::{Gate, Mode};
 #[cfg(test)]
 use super::vfs;
-use crate::host::interrupt::{INSTRUCTIONS_PER_TICK, Pulse};
-use crate::settings::Limits;
+use crate::host::interrupt::{INSTRUCTIONS_PER_TICK, InterruptCheck};
+use crate::settings::EngineLimits;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub const PATTERN_LENGTH: i32 = 5_000;
 pub fn open(
     name: Option<&str>,
     access: Access,
-    limits: &Limits,
+    limits: &EngineLimits,
     gate: &Arc<Gate>,
-    pulse: &Arc<Pulse>,
+    interrupt: &Arc<InterruptCheck>,
 ) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
         | match access {
@@ -67,7 +67,7 @@ pub fn open(
     gate.enter(Mode::Trusted);
     gate.guard(&mut connection)?;
     set_limits(&connection, limits)?;
-    watch(&mut connection, limits, pulse)?;
+    watch(&mut connection, limits, interrupt)?;
     set_configuration(&connection, access)?;
     rusqlite::vtab::series::load_module(&connection)?;
     functions::register(&connection)?;
@@ -76,9 +76,9 @@ pub fn open(
 }
 
 /// SQLite's run-time limits, <https://www.sqlite.org/limits.html>.
-fn set_limits(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> {
+fn set_limits(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
     let length = (limits.memory_bytes / 4).clamp(1 << 20, 1_000_000_000);
-    let sql = limits.request_bytes.clamp(1 << 10, 1_000_000_000);
+    let sql = limits.sql_bytes.clamp(1 << 10, 1_000_000_000);
     let to_i32 = |bytes: u64| i32::try_from(bytes).unwrap_or(i32::MAX);
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, to_i32(length)),
@@ -119,10 +119,14 @@ fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Resul
 }
 
 /// Makes a running statement hear the host, and a waiting one too.
-fn watch(connection: &mut Connection, limits: &Limits, pulse: &Arc<Pulse>) -> rusqlite::Result<()> {
-    let ticking = Arc::clone(pulse);
+fn watch(
+    connection: &mut Connection,
+    limits: &EngineLimits,
+    interrupt: &Arc<InterruptCheck>,
+) -> rusqlite::Result<()> {
+    let ticking = Arc::clone(interrupt);
     connection.progress_handler(INSTRUCTIONS_PER_TICK, Some(move || ticking.tick()))?;
-    let waiting = Arc::clone(pulse);
+    let waiting = Arc::clone(interrupt);
     let budget_ms = limits.busy_ms;
     let mut waited_ms = 0;
     connection.busy_handler(Some(move |attempts: i32| {
@@ -137,7 +141,7 @@ fn watch(connection: &mut Connection, limits: &Limits, pulse: &Arc<Pulse>) -> ru
 /// that SQLite says "out of memory" before the host aborts the sandbox.
 ///
 /// It holds for the whole process. SQLite lowers it on this request and never raises it.
-pub fn limit_heap(connection: &Connection, limits: &Limits) -> rusqlite::Result<()> {
+pub fn limit_heap(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
     let bytes = limits.memory_bytes / 4 * 3;
     connection.execute_batch(&format!("PRAGMA hard_heap_limit={bytes}"))
 }

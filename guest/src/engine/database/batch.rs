@@ -17,12 +17,12 @@ impl Database {
         if sql.contains('\0') {
             return Err(errors::nul());
         }
-        if sql.len() as u64 > self.settings.limits.request_bytes {
+        if sql.len() as u64 > self.settings.limits.sql_bytes {
             return Err(Failure::new(
                 Status::TooBig,
                 format!(
                     "The SQL is longer than the request budget of {} bytes (--request).",
-                    self.settings.limits.request_bytes
+                    self.settings.limits.sql_bytes
                 ),
             ));
         }

@@ -42,8 +42,8 @@ use super::undo::history::History;
 use super::vfs;
 use crate::answer::failure::{self, Failure, Status};
 use crate::answer::output::Output;
-use crate::host::interrupt::Pulse;
-use crate::settings::Settings;
+use crate::host::interrupt::InterruptCheck;
+use crate::settings::{EngineSettings, OutputLimits};
 
 /// The guards that are in force: all of them, but for tests of each alone.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +68,9 @@ impl Layers {
 /// One database of a session.
 #[derive(Debug)]
 pub struct Database {
-    settings: Arc<Settings>,
-    pulse: Arc<Pulse>,
+    settings: Arc<EngineSettings>,
+    output: OutputLimits,
+    interrupt: Arc<InterruptCheck>,
     gate: Arc<Gate>,
     /// The name that storage knows; `None` is a private database in memory.
     file: Option<String>,
@@ -101,28 +102,45 @@ struct Link {
 
 impl Database {
     /// The database that the owner serves.
-    pub fn served(settings: &Arc<Settings>, pulse: &Arc<Pulse>) -> Self {
+    pub fn served(
+        settings: &Arc<EngineSettings>,
+        output: OutputLimits,
+        interrupt: &Arc<InterruptCheck>,
+    ) -> Self {
         // In the sandbox, a database in memory is a file that the host keeps in its memory, like
         // any other. Natively, which is for tests, it is SQLite's own: reopening would lose it.
         let native_memory = settings.in_memory && !cfg!(target_family = "wasm");
         let file = (!native_memory).then(|| settings.database.clone());
-        Self::new(file, settings.title.clone(), settings, pulse)
+        Self::new(file, settings.title.clone(), settings, output, interrupt)
     }
 
     /// A database below the owner's root.
-    pub fn named(name: &str, settings: &Arc<Settings>, pulse: &Arc<Pulse>) -> Self {
-        Self::new(Some(name.to_owned()), name.to_owned(), settings, pulse)
+    pub fn named(
+        name: &str,
+        settings: &Arc<EngineSettings>,
+        output: OutputLimits,
+        interrupt: &Arc<InterruptCheck>,
+    ) -> Self {
+        Self::new(
+            Some(name.to_owned()),
+            name.to_owned(),
+            settings,
+            output,
+            interrupt,
+        )
     }
 
     fn new(
         file: Option<String>,
         title: String,
-        settings: &Arc<Settings>,
-        pulse: &Arc<Pulse>,
+        settings: &Arc<EngineSettings>,
+        output: OutputLimits,
+        interrupt: &Arc<InterruptCheck>,
     ) -> Self {
         Self {
             settings: Arc::clone(settings),
-            pulse: Arc::clone(pulse),
+            output,
+            interrupt: Arc::clone(interrupt),
             gate: Gate::new(),
             file,
             title,
@@ -267,7 +285,6 @@ impl Database {
     /// The failure for an error of SQLite's on the statement at `start` of `sql`.
     fn failure(&self, error: &rusqlite::Error, sql: &str, start: usize) -> Failure {
         let denial = self.gate.denial();
-        let verdict = self.pulse.verdict();
         let about = Circumstances {
             settings: &self.settings,
             title: &self.title,
@@ -276,9 +293,9 @@ impl Database {
                 .link
                 .as_ref()
                 .is_some_and(|link| link.access == Access::Write && !link.query_only),
-            waited: self.pulse.has_waited(),
+            waited: self.interrupt.has_waited(),
             start,
-            verdict: &verdict,
+            interruption: self.interrupt.interruption(),
             denial: denial.as_ref(),
         };
         let failure = errors::from_sqlite(error, &about);
@@ -295,8 +312,8 @@ impl Database {
 
     /// Starts a call: asks the host, opens or upgrades the connection, sets `query_only`.
     fn begin(&mut self, want: Access) -> Result<(), Failure> {
-        if let Some(failure) = failure::stopped(&self.pulse.start()) {
-            return Err(failure);
+        if let Some(interruption) = self.interrupt.start() {
+            return Err(failure::interrupted(&interruption));
         }
         self.gate.enter(Mode::Trusted);
         vfs::allow_sleep(self.settings.limits.busy_ms);
@@ -355,7 +372,7 @@ impl Database {
             access,
             &self.settings.limits,
             &self.gate,
-            &self.pulse,
+            &self.interrupt,
         )
         .and_then(|mut connection| {
             // For the whole process, and never raised again: not within a process of many tests.
@@ -452,9 +469,9 @@ impl Database {
 
     /// Rolls back the open transaction, however little of the budgets is left.
     fn roll_back_open(&self) -> Result<(), Failure> {
-        self.pulse.mute(true);
+        self.interrupt.mute(true);
         let undone = self.trusted("ROLLBACK");
-        self.pulse.mute(false);
+        self.interrupt.mute(false);
         undone
     }
 

@@ -12,9 +12,6 @@ use crate::engine::undo::history::{Draft, Entry, History, State};
 use crate::engine::undo::schema_diff::objects;
 use crate::engine::undo::{Step, Summary, statistics};
 
-/// The record as a whole takes no more than this, nor than a quarter of `--disk`, in bytes.
-const RECORD_BYTES: u64 = 256 << 20;
-
 /// Characters of a write's SQL that are recorded.
 const SQL_CHARS: usize = 120;
 
@@ -59,7 +56,7 @@ impl Warned {
 impl Database {
     /// Whether what is written is recorded.
     pub(super) fn is_recorded(&self) -> bool {
-        self.settings.record.is_some()
+        self.settings.undo.is_some()
     }
 
     /// How many bytes of one write are recorded at most; none if nothing is.
@@ -72,9 +69,10 @@ impl Database {
         if let Some(history) = self.history.get() {
             return Ok(history);
         }
-        let name = self.settings.record.as_deref().ok_or_else(unrecorded)?;
-        let room = RECORD_BYTES.min(self.settings.limits.disk_bytes / 4);
-        let history = History::open(name, room).map_err(|error| self.record_failure(&error))?;
+        let undo = self.settings.undo.as_ref().ok_or_else(unrecorded)?;
+        let room = undo.bytes.min(self.settings.limits.disk_bytes / 4);
+        let history =
+            History::open(&undo.file, room).map_err(|error| self.record_failure(&error))?;
         Ok(self.history.get_or_init(|| history))
     }
 
@@ -107,7 +105,7 @@ impl Database {
         let start: String = call.sql.trim().chars().take(SQL_CHARS).collect();
         let draft = Draft {
             database: &self.title,
-            command: self.pulse.command(),
+            command: self.interrupt.command(),
             sql: &start,
             summary: &told.join("; "),
             beyond: beyond.as_deref(),

@@ -26,7 +26,7 @@ impl Database {
         }
         params.bind(&mut statement)?;
         self.gate.run(Mode::Read);
-        let harvest = statement::harvest(&mut statement, &self.pulse, self.extent(limit))
+        let harvest = statement::harvest(&mut statement, &self.interrupt, self.extent(limit))
             .map_err(|error| self.failure(&error, sql, 0))?;
         Ok(answer(harvest))
     }
@@ -169,12 +169,8 @@ impl Database {
         sql: &str,
         start: usize,
     ) -> Result<Harvest, Failure> {
-        statement::harvest(
-            statement,
-            &self.pulse,
-            self.extent(self.settings.limits.rows),
-        )
-        .map_err(|error| self.failure(&error, sql, start))
+        statement::harvest(statement, &self.interrupt, self.extent(self.output.rows))
+            .map_err(|error| self.failure(&error, sql, start))
     }
 
     /// Adds what `sql`, the statement before, changed.
@@ -203,7 +199,7 @@ impl Database {
     }
 
     pub(super) fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {
-        let limits = &self.settings.limits;
+        let limits = &self.output;
         let most = limits.max_rows;
         match asked {
             None => Ok((limits.rows.min(most), None)),
@@ -218,12 +214,12 @@ impl Database {
     }
 
     pub(super) fn extent(&self, rows: u32) -> Extent {
-        let limits = &self.settings.limits;
         Extent {
             rows,
-            count: limits.max_rows,
+            count: self.output.max_rows,
             // Values of so many bytes make a reply that is refused; keeping more would be in vain.
-            bytes: (limits.reply_bytes.saturating_mul(4)).min(limits.memory_bytes / 4),
+            bytes: (self.output.reply_bytes.saturating_mul(4))
+                .min(self.settings.limits.memory_bytes / 4),
         }
     }
 }

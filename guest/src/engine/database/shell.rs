@@ -13,7 +13,6 @@ use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::{Mode, Rule};
 use crate::engine::statement::params;
 use crate::engine::statement::{self, Unprepared};
-use crate::host::Verdict;
 use crate::text::{complete, scan};
 
 /// What a statement is handed over to while it runs.
@@ -331,7 +330,7 @@ impl Database {
             rusqlite::Error::SqliteFailure(error, Some(message)) => (error, message.clone(), None),
             _ => return Trouble::Refused(self.failure(error, sql, 0)),
         };
-        let ours = self.pulse.verdict() != Verdict::Proceed
+        let ours = self.interrupt.interruption().is_some()
             || self.gate.denial().is_some()
             || matches!(
                 code.code,

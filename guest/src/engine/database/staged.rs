@@ -14,15 +14,15 @@ use crate::engine::statement::Unprepared;
 use crate::engine::statement::errors;
 use crate::engine::statement::errors::Circumstances;
 use crate::engine::vfs::staged;
-use crate::host::interrupt::Pulse;
-use crate::settings::Settings;
+use crate::host::interrupt::InterruptCheck;
+use crate::settings::EngineSettings;
 use crate::storage::streams::{Files, Verb};
 
 /// A new database under no name. Dropped unpublished, it is gone.
 #[derive(Debug)]
 pub struct Draft {
-    settings: Arc<Settings>,
-    pulse: Arc<Pulse>,
+    settings: Arc<EngineSettings>,
+    interrupt: Arc<InterruptCheck>,
     gate: Arc<Gate>,
     files: Files,
     connection: Connection,
@@ -35,8 +35,8 @@ impl Draft {
     pub(in crate::engine) fn new(
         name: &str,
         replace: bool,
-        settings: &Arc<Settings>,
-        pulse: &Arc<Pulse>,
+        settings: &Arc<EngineSettings>,
+        interrupt: &Arc<InterruptCheck>,
         files: Files,
     ) -> Result<Self, Failure> {
         // The host knows better than SQLite why a file cannot be created.
@@ -47,7 +47,7 @@ impl Draft {
             Access::Make,
             &settings.limits,
             &gate,
-            pulse,
+            interrupt,
         )
         .and_then(|connection| {
             // Nobody sees it before it is whole, so there is nothing to undo, which the
@@ -65,15 +65,15 @@ impl Draft {
             title: name,
             sql: "",
             writes: true,
-            waited: pulse.has_waited(),
+            waited: interrupt.has_waited(),
             start: 0,
-            verdict: &pulse.verdict(),
+            interruption: interrupt.interruption(),
             denial: None,
         };
         let connection = opened.map_err(|error| errors::from_sqlite(&error, &about))?;
         Ok(Self {
             settings: Arc::clone(settings),
-            pulse: Arc::clone(pulse),
+            interrupt: Arc::clone(interrupt),
             gate,
             files,
             connection,
@@ -96,9 +96,9 @@ impl Draft {
             title: &self.name,
             sql: "",
             writes: true,
-            waited: self.pulse.has_waited(),
+            waited: self.interrupt.has_waited(),
             start: 0,
-            verdict: &self.pulse.verdict(),
+            interruption: self.interrupt.interruption(),
             denial: denial.as_ref(),
         };
         errors::from_sqlite(error, &about)

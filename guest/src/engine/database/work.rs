@@ -5,14 +5,14 @@ use rusqlite::{Connection, Statement};
 
 use super::Database;
 use super::recorded::Call;
-use crate::answer::failure::{self, Failure, Status};
+use crate::answer::failure::{self, Failure};
 use crate::answer::output::Output;
 use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::statement::errors;
 use crate::engine::statement::params::Params;
 use crate::engine::undo::Summary;
-use crate::host::interrupt::Pulse;
+use crate::host::interrupt::InterruptCheck;
 
 /// Why rows that come from a file are irreversible.
 const FROM_FILE: &str = "rows that come from a file are not recorded one by one";
@@ -71,7 +71,7 @@ impl Database {
         &mut self,
         what: &str,
         output: &mut Output,
-        replace: impl FnOnce(&mut Connection, &Pulse) -> rusqlite::Result<T>,
+        replace: impl FnOnce(&mut Connection, &InterruptCheck) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         if self.settings.readonly {
             return Err(errors::writes("replace the database", &self.settings));
@@ -80,7 +80,7 @@ impl Database {
         let result = self.announce(what).and_then(|()| {
             self.gate.enter(Mode::Trusted);
             let result = match &mut self.link {
-                Some(link) => replace(&mut link.connection, &self.pulse),
+                Some(link) => replace(&mut link.connection, &self.interrupt),
                 None => Err(rusqlite::Error::InvalidQuery),
             };
             result.map_err(|error| self.failure(&error, "", 0))
@@ -147,12 +147,12 @@ impl Database {
             .and_then(|()| work(Work { database: self }))
             .and_then(|done| self.trusted(commit).map(|()| done));
         if result.is_err() && self.keeps && self.in_transaction() {
-            self.pulse.mute(true);
+            self.interrupt.mute(true);
             // What cannot be undone alone is undone with the whole when the connection closes.
             if self.trusted(undo).is_err() {
                 self.link = None;
             }
-            self.pulse.mute(false);
+            self.interrupt.mute(false);
         }
         self.end(result)
     }
@@ -211,9 +211,9 @@ impl<'a> Work<'a> {
         &self.database.title
     }
 
-    /// The pulse of the running call.
-    pub fn pulse(&self) -> &'a Pulse {
-        &self.database.pulse
+    /// The interrupt of the running call.
+    pub fn interrupt(&self) -> &'a InterruptCheck {
+        &self.database.interrupt
     }
 
     /// The failure for an error of SQLite's on `sql`.
@@ -223,15 +223,9 @@ impl<'a> Work<'a> {
 
     /// The failure for a call that is to stop, if it is.
     pub fn tick(&self) -> Result<(), Failure> {
-        if self.database.pulse.tick() {
-            return Err(halted(self.pulse()));
+        if self.database.interrupt.tick() {
+            return Err(failure::interrupted(&self.interrupt().halted()));
         }
         Ok(())
     }
-}
-
-/// The failure for work that was asked to stop.
-pub fn halted(pulse: &Pulse) -> Failure {
-    failure::stopped(&pulse.verdict())
-        .unwrap_or_else(|| Failure::new(Status::Interrupted, "The operation was interrupted."))
 }

@@ -2,20 +2,20 @@
 
 use rusqlite::ffi::{self, ErrorCode};
 
-use crate::answer::failure::{Failure, Status, stopped};
+use crate::answer::failure::{Failure, Status, interrupted};
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::guard::pragma;
 use crate::engine::guard::pragma::Refusal;
-use crate::host::Verdict;
-use crate::settings::Settings;
+use crate::host::Interruption;
+use crate::settings::EngineSettings;
 use crate::text::scan;
 use crate::text::suggest;
 
 /// What is known about the statement that failed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Circumstances<'a> {
     /// The owner's choices.
-    pub settings: &'a Settings,
+    pub settings: &'a EngineSettings,
     /// What the database is called.
     pub title: &'a str,
     /// The whole SQL text of the call.
@@ -26,14 +26,14 @@ pub struct Circumstances<'a> {
     pub waited: bool,
     /// Where in `sql` the statement starts, in bytes.
     pub start: usize,
-    /// Why the pulse stopped, if it did.
-    pub verdict: &'a Verdict,
+    /// Why the call has to end, if the host said so.
+    pub interruption: Option<Interruption>,
     /// What the gate refused, if it did.
     pub denial: Option<&'a Denial>,
 }
 
 /// The failure for a refusal of the gate.
-pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
+pub fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
     let what = &denial.what;
     match &denial.rule {
         Rule::Writes => writes(what, settings),
@@ -79,7 +79,7 @@ pub fn denied(denial: &Denial, settings: &Settings) -> Failure {
 }
 
 /// The failure for a statement that writes where writing is refused; `what` is a verb phrase.
-pub fn writes(what: &str, settings: &Settings) -> Failure {
+pub fn writes(what: &str, settings: &EngineSettings) -> Failure {
     if settings.readonly {
         Failure::new(
             Status::Readonly,
@@ -126,7 +126,7 @@ pub fn second() -> Failure {
     .hint("Send one statement at a time, or several that belong together to sqlarium_batch.")
 }
 
-fn refused_pragma(what: &str, refusal: &Refusal, settings: &Settings) -> Failure {
+fn refused_pragma(what: &str, refusal: &Refusal, settings: &EngineSettings) -> Failure {
     match refusal {
         Refusal::Writes => {
             let failure = writes(&format!("run {what}"), settings);
@@ -165,7 +165,7 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &Settings) -> Failure
 
 /// The failure for an error of SQLite's, without suggestions of names.
 pub fn from_sqlite(error: &rusqlite::Error, about: &Circumstances<'_>) -> Failure {
-    if let Some(failure) = stopped(about.verdict) {
+    if let Some(failure) = about.interruption.as_ref().map(interrupted) {
         return failure;
     }
     match error {
@@ -238,7 +238,7 @@ fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failur
             format!(
                 "A string, blob or row exceeds the limit of {} bytes (a quarter of --memory), or the SQL that of {} bytes (--request).",
                 limits.memory_bytes / 4,
-                limits.request_bytes
+                limits.sql_bytes
             ),
         )
         .hint("Handle the value in parts, for example with substr()."),

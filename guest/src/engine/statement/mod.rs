@@ -15,8 +15,7 @@ use rusqlite::types::ValueRef;
 use super::guard::authorizer::Gate;
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
-use crate::host::Verdict;
-use crate::host::interrupt::Pulse;
+use crate::host::interrupt::InterruptCheck;
 
 /// Why no statement was prepared.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ pub struct Harvest {
 /// always stepped to its end, or it would not be committed.
 pub fn harvest(
     statement: &mut Statement<'_>,
-    pulse: &Pulse,
+    interrupt: &InterruptCheck,
     extent: Extent,
 ) -> rusqlite::Result<Harvest> {
     let writes = !statement.readonly();
@@ -95,7 +94,7 @@ pub fn harvest(
             note: None,
         });
     }
-    let before = pulse.work();
+    let before = interrupt.work();
     let mut kept: Vec<Vec<Value>> = Vec::new();
     let mut bytes = 0_u64;
     let mut seen = 0_u64;
@@ -111,7 +110,7 @@ pub fn harvest(
                 break;
             }
             // Only the counting was cut short, by its own ceiling.
-            Err(_) if pulse.unlimit() && pulse.verdict() == Verdict::Proceed => break,
+            Err(_) if interrupt.unlimit() && interrupt.interruption().is_none() => break,
             Err(error) => return Err(error),
         };
         if seen == 0 {
@@ -139,7 +138,7 @@ pub fn harvest(
                 note = Some(heavy(kept.len(), size, extent.bytes));
             }
             if !writes {
-                pulse.limit(before);
+                interrupt.limit(before);
             }
         }
         if !writes && seen > u64::from(extent.count) {
@@ -147,7 +146,7 @@ pub fn harvest(
         }
     }
     drop(rows);
-    pulse.unlimit();
+    interrupt.unlimit();
     let rows = Rows {
         columns,
         rows: kept,

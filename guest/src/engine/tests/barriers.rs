@@ -3,7 +3,7 @@
 use super::undo::{past, recording, undo};
 use super::*;
 use crate::engine::database::Ending;
-use crate::settings::Limits;
+use crate::settings::EngineLimits;
 
 #[test]
 fn an_irreversible_write_is_reported_before_and_after_and_stops_undo() {
@@ -44,10 +44,10 @@ fn an_irreversible_write_is_reported_before_and_after_and_stops_undo() {
 
 #[test]
 fn a_write_too_large_to_record_is_irreversible() {
-    let settings = Settings {
-        limits: Limits {
+    let settings = EngineSettings {
+        limits: EngineLimits {
             memory_bytes: 8 << 20,
-            ..Limits::default()
+            ..EngineLimits::default()
         },
         ..recording()
     };

@@ -1,6 +1,6 @@
 //! Budgets, cancellation, and what works afterwards.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use super::*;
 
@@ -10,8 +10,8 @@ const ENDLESS: &str =
 #[test]
 fn a_query_without_end_is_stopped_and_the_next_call_works() {
     let reason = "The call ran for 60 s, the time budget (--timeout).";
-    let host = Stern::new(100, Verdict::Stop(reason.into()));
-    let mut engine = Engine::new(&Settings::default(), host);
+    let host = Stern::new(100, Some(Interruption::Stopped(reason.into())));
+    let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
     for sql in [
         ENDLESS,
         "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b",
@@ -20,15 +20,15 @@ fn a_query_without_end_is_stopped_and_the_next_call_works() {
         assert!(!failure.cancelled);
         host.relent();
         assert_eq!(number(&mut engine, "SELECT 1"), 1);
-        *host.verdict.lock().unwrap() = Verdict::Stop(reason.into());
-        host.polls.store(0, Ordering::Relaxed);
+        *host.interruption.lock().unwrap() = Some(Interruption::Stopped(reason.into()));
+        host.checks.store(0, Ordering::Relaxed);
     }
 }
 
 #[test]
 fn a_cancelled_call_is_marked_as_such() {
-    let host = Stern::new(50, Verdict::Cancelled);
-    let mut engine = Engine::new(&Settings::default(), host);
+    let host = Stern::new(50, Some(Interruption::Cancelled));
+    let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
     let failure = refused(
         query(&mut engine, ENDLESS),
         Status::Interrupted,
@@ -43,19 +43,19 @@ fn a_cancelled_call_is_marked_as_such() {
 
 #[test]
 fn a_write_that_is_stopped_leaves_nothing_behind() {
-    let host = Stern::new(u32::MAX, Verdict::Stop("Enough.".into()));
-    let mut engine = Engine::new(&Settings::default(), host);
+    let host = Stern::new(u32::MAX, Some(Interruption::Stopped("Enough.".into())));
+    let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
     batch(&mut engine, "CREATE TABLE t(a); INSERT INTO t VALUES (1)").unwrap();
     let stern = |sql: &str, whole: bool, engine: &mut Engine| {
-        // From the tenth poll on; the counter starts again.
-        host.polls.store(u32::MAX - 10, Ordering::Relaxed);
+        // From the tenth check on; the counter starts again.
+        host.checks.store(u32::MAX - 10, Ordering::Relaxed);
         let result = if whole {
             batch(engine, sql)
         } else {
             exec(engine, sql)
         };
         refused(result, Status::Interrupted, "Enough.");
-        host.polls.store(0, Ordering::Relaxed);
+        host.checks.store(0, Ordering::Relaxed);
     };
     let endless = ENDLESS.replace("SELECT count(*) FROM n", "INSERT INTO t SELECT i FROM n");
     stern(&endless, false, &mut engine);
@@ -72,8 +72,8 @@ fn a_write_that_is_stopped_leaves_nothing_behind() {
 
 #[test]
 fn our_own_looks_stop_too() {
-    let host = Stern::new(50, Verdict::Stop("Enough.".into()));
-    let mut engine = Engine::new(&Settings::default(), host);
+    let host = Stern::new(50, Some(Interruption::Stopped("Enough.".into())));
+    let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
     let failure = engine
         .database(None)
         .unwrap()
@@ -85,22 +85,31 @@ fn our_own_looks_stop_too() {
     );
 }
 
+/// A host that lets a call run and says for how long it has.
+struct Clock(Instant);
+
+impl Host for Clock {
+    fn check(&self) -> Verdict {
+        Ok(self.0.elapsed())
+    }
+}
+
 #[test]
 fn a_long_call_reports_progress_about_once_a_second() {
-    let mut engine = engine("");
+    let host: &Clock = Box::leak(Box::new(Clock(Instant::now())));
+    let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
     let told: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let list = Arc::clone(&told);
     let count = move |elapsed| list.lock().unwrap().push(elapsed);
-    engine.pulse().begin(Some(Box::new(count)));
-    let began = std::time::Instant::now();
-    while began.elapsed() < Duration::from_millis(2_300) {
+    engine.interrupt().begin(Some(Box::new(count)));
+    while host.0.elapsed() < Duration::from_millis(2_300) {
         query(
             &mut engine,
             "SELECT sum(value) FROM generate_series(1, 200000)",
         )
         .unwrap();
     }
-    engine.pulse().end();
+    engine.interrupt().end();
     query(
         &mut engine,
         "SELECT sum(value) FROM generate_series(1, 200000)",
@@ -117,8 +126,8 @@ fn a_lock_is_waited_for_and_named() {
     let path = folder.database("shop.db", "CREATE TABLE t(a)");
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let host = Stern::new(u32::MAX, Verdict::Proceed);
-    let mut engine = Engine::new(&on_file(&path), host);
+    let host = Stern::new(u32::MAX, None);
+    let mut engine = Engine::new(&on_file(&path), OutputLimits::default(), host);
     refused(
         query(&mut engine, "SELECT * FROM t"),
         Status::Busy,
@@ -168,15 +177,15 @@ fn waiting_for_a_lock_ends_with_a_cancellation() {
     let path = folder.database("shop.db", "CREATE TABLE t(a)");
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let host = Stern::new(4, Verdict::Cancelled);
-    let mut engine = Engine::new(&on_file(&path), host);
+    let host = Stern::new(4, Some(Interruption::Cancelled));
+    let mut engine = Engine::new(&on_file(&path), OutputLimits::default(), host);
     assert!(query(&mut engine, "SELECT * FROM t").unwrap_err().cancelled);
     assert!(host.waited_ms.load(Ordering::Relaxed) < 500);
 }
 
 #[test]
 fn a_value_over_the_limit_is_too_big() {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     settings.limits.memory_bytes = 64 << 20;
     let mut engine = engine_with(settings, "");
     for sql in [
@@ -193,8 +202,8 @@ fn a_value_over_the_limit_is_too_big() {
 
 #[test]
 fn sql_beyond_the_limits_of_the_parser_is_refused() {
-    let mut settings = Settings::default();
-    settings.limits.request_bytes = 100_000;
+    let mut settings = EngineSettings::default();
+    settings.limits.sql_bytes = 100_000;
     let mut engine = engine_with(settings, "CREATE TABLE t(a)");
     let deep = format!("SELECT {}1", "1+".repeat(1_000));
     refused(

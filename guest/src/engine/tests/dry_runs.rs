@@ -174,7 +174,7 @@ fn the_report_describes_the_state_at_the_end() {
             "The SQL would change:\n  statistics for the query planner: gathered or dropped\n",
         ),
     ] {
-        let mut engine = engine_with(Settings::default(), BEFORE);
+        let mut engine = engine_with(EngineSettings::default(), BEFORE);
         let output = try_batch(&mut engine, sql).unwrap();
         assert_eq!(
             told(&output),
@@ -310,9 +310,9 @@ fn a_dry_run_passes_the_same_guards_as_a_write() {
         let failure = try_exec(&mut engine, sql).expect_err(sql);
         assert_eq!(failure.status, Status::Unsupported, "{sql}");
     }
-    let settings = Settings {
+    let settings = EngineSettings {
         readonly: true,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     let mut readonly = engine_with(settings, "");
     let output = readonly.database(None).unwrap().exec_to(

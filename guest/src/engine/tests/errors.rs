@@ -69,7 +69,7 @@ fn a_name_that_does_not_exist_meets_the_nearest_that_do() {
         Status::NotFound,
         "Did you mean amount? order lines has the columns amount.",
     );
-    let mut bare = Engine::new(&Settings::default(), &Alone);
+    let mut bare = Engine::new(&EngineSettings::default(), OutputLimits::default(), &Alone);
     refused(
         query(&mut bare, "SELECT * FROM t"),
         Status::NotFound,

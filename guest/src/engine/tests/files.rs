@@ -187,10 +187,11 @@ fn with_readonly_a_left_transaction_is_explained_and_left_alone() {
     let path = dead_in_a_transaction(&folder);
     let before = stamp(&path);
     let mut engine = Engine::new(
-        &Settings {
+        &EngineSettings {
             readonly: true,
             ..on_file(&path)
         },
+        OutputLimits::default(),
         &Alone,
     );
     let failure = refused(

@@ -317,12 +317,12 @@ fn a_query_never_writes_and_says_which_tool_does() {
 fn nothing_writes_where_the_owner_said_readonly() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SCHEMA);
-    let settings = Settings {
+    let settings = EngineSettings {
         readonly: true,
         ..on_file(&path)
     };
     let bytes = std::fs::read(&path).unwrap();
-    let mut engine = Engine::new(&settings, &Alone);
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
     for (sql, reason) in WRITES {
         for result in [query(&mut engine, sql), exec(&mut engine, sql)] {
             let failure = refused(result, Status::Readonly, reason);
@@ -398,9 +398,9 @@ fn a_database_beside_the_served_one_needs_a_root_and_a_path_below_it() {
     assert_eq!(failure.status, Status::Unsupported);
     assert!(failure.to_string().contains("--root"));
     let mut engine = engine_with(
-        Settings {
+        EngineSettings {
             root: true,
-            ..Settings::default()
+            ..EngineSettings::default()
         },
         "",
     );

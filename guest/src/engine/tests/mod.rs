@@ -16,6 +16,7 @@ mod writes;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -24,15 +25,20 @@ use super::statement::params::Params;
 use super::*;
 use crate::answer::output::{Output, Rows};
 use crate::answer::value::Value;
-use crate::host::{Alone, Verdict};
+use crate::host::{Alone, Interruption, Verdict};
+use crate::settings::Undo;
 
 /// An engine on a private database in memory, prepared by `sql`.
 fn engine(sql: &str) -> Engine {
-    engine_with(Settings::default(), sql)
+    engine_with(EngineSettings::default(), sql)
 }
 
-fn engine_with(settings: Settings, sql: &str) -> Engine {
-    let mut engine = Engine::new(&settings, &Alone);
+fn engine_with(settings: EngineSettings, sql: &str) -> Engine {
+    engine_within(settings, OutputLimits::default(), sql)
+}
+
+fn engine_within(settings: EngineSettings, output: OutputLimits, sql: &str) -> Engine {
+    let mut engine = Engine::new(&settings, output, &Alone);
     if !sql.is_empty() {
         engine.database(None).unwrap().batch(sql).unwrap();
     }
@@ -132,59 +138,55 @@ impl Drop for Folder {
     }
 }
 
-fn on_file(path: &Path) -> Settings {
+fn on_file(path: &Path) -> EngineSettings {
     let name = path.to_str().unwrap().to_owned();
-    Settings {
+    EngineSettings {
         database: name,
         title: "shop.db".into(),
         in_memory: false,
-        ..Settings::default()
+        ..EngineSettings::default()
     }
 }
 
 fn open(path: &Path) -> Engine {
-    Engine::new(&on_file(path), &Alone)
+    Engine::new(&on_file(path), OutputLimits::default(), &Alone)
 }
 
-/// A host that gives its verdict from the n-th poll on, until a test resets it.
+/// A host that interrupts from the n-th check on, until a test resets it.
 struct Stern {
-    polls: AtomicU32,
+    checks: AtomicU32,
     patience: u32,
-    verdict: Mutex<Verdict>,
+    interruption: Mutex<Option<Interruption>>,
     waited_ms: AtomicU32,
 }
 
 impl Stern {
-    fn new(patience: u32, verdict: Verdict) -> &'static Self {
+    fn new(patience: u32, interruption: Option<Interruption>) -> &'static Self {
         Box::leak(Box::new(Self {
-            polls: AtomicU32::new(0),
+            checks: AtomicU32::new(0),
             patience,
-            verdict: Mutex::new(verdict),
+            interruption: Mutex::new(interruption),
             waited_ms: AtomicU32::new(0),
         }))
     }
 
     fn relent(&self) {
-        *self.verdict.lock().unwrap() = Verdict::Proceed;
+        *self.interruption.lock().unwrap() = None;
     }
 }
 
 impl Host for Stern {
-    fn poll(&self, wait_ms: u32) -> Verdict {
-        self.waited_ms.fetch_add(wait_ms, Ordering::Relaxed);
-        if self.polls.fetch_add(1, Ordering::Relaxed) < self.patience {
-            Verdict::Proceed
-        } else {
-            self.verdict.lock().unwrap().clone()
+    fn check(&self) -> Verdict {
+        if self.checks.fetch_add(1, Ordering::Relaxed) < self.patience {
+            return Ok(Duration::ZERO);
+        }
+        match self.interruption.lock().unwrap().clone() {
+            Some(interruption) => Err(interruption),
+            None => Ok(Duration::ZERO),
         }
     }
-    fn send(&self, _line: &str) {}
-    fn bequeath(&self, _parts: &[String]) {}
-    fn keep(&self, _state: &str) {}
-    fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
-        None
-    }
-    fn fuel(&self) -> u64 {
-        0
+    fn wait(&self, ms: u32) -> Verdict {
+        self.waited_ms.fetch_add(ms, Ordering::Relaxed);
+        self.check()
     }
 }

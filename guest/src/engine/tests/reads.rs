@@ -99,10 +99,11 @@ fn every_harmless_question_is_answered_on_a_file_opened_for_reading() {
         for sql in QUESTIONS {
             // Each on a connection of its own, where virtual tables are not open yet.
             let mut engine = Engine::new(
-                &Settings {
+                &EngineSettings {
                     readonly,
                     ..on_file(&path)
                 },
+                OutputLimits::default(),
                 &Alone,
             );
             query(&mut engine, sql).unwrap_or_else(|failure| panic!("{sql}: {failure}"));

@@ -3,10 +3,12 @@
 use super::*;
 
 fn limited(rows: u32, max_rows: u32) -> Engine {
-    let mut settings = Settings::default();
-    settings.limits.rows = rows;
-    settings.limits.max_rows = max_rows;
-    engine_with(settings, "")
+    let output = OutputLimits {
+        rows,
+        max_rows,
+        ..OutputLimits::default()
+    };
+    engine_within(EngineSettings::default(), output, "")
 }
 
 fn series(count: u32) -> String {
@@ -176,9 +178,11 @@ fn an_endless_result_ends_at_the_limit() {
 
 #[test]
 fn rows_too_heavy_for_the_reply_are_left_out_whole() {
-    let mut settings = Settings::default();
-    settings.limits.reply_bytes = 2_500;
-    let mut engine = engine_with(settings, "");
+    let output = OutputLimits {
+        reply_bytes: 2_500,
+        ..OutputLimits::default()
+    };
+    let mut engine = engine_within(EngineSettings::default(), output, "");
     let output = query(
         &mut engine,
         "SELECT zeroblob(3000) FROM generate_series(1, 20)",

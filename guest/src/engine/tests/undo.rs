@@ -2,23 +2,34 @@
 
 use super::*;
 use crate::engine::undo::history::State;
-use crate::settings::Limits;
+use crate::settings::EngineLimits;
 
-pub(super) fn recording() -> Settings {
-    Settings {
-        record: Some(":memory:".into()),
-        ..Settings::default()
+/// A record in `file`.
+fn recorded_in(file: &str) -> Option<Undo> {
+    Some(Undo {
+        file: file.into(),
+        bytes: 64 << 20,
+    })
+}
+
+pub(super) fn recording() -> EngineSettings {
+    EngineSettings {
+        undo: recorded_in(":memory:"),
+        ..EngineSettings::default()
     }
 }
 
 /// A recording engine on a file that `sql` made beforehand.
 fn on(folder: &Folder, sql: &str) -> (Engine, PathBuf) {
     let path = folder.database("shop.db", sql);
-    let settings = Settings {
-        record: Some(":memory:".into()),
+    let settings = EngineSettings {
+        undo: recorded_in(":memory:"),
         ..on_file(&path)
     };
-    (Engine::new(&settings, &Alone), path)
+    (
+        Engine::new(&settings, OutputLimits::default(), &Alone),
+        path,
+    )
 }
 
 pub(super) fn undo(engine: &mut Engine) -> Result<Output, Failure> {
@@ -307,10 +318,10 @@ fn changes_elsewhere_do_not_conflict() {
 
 #[test]
 fn a_full_record_drops_its_oldest_writes_and_reports_it() {
-    let settings = Settings {
-        limits: Limits {
+    let settings = EngineSettings {
+        limits: EngineLimits {
             disk_bytes: 400_000,
-            ..Limits::default()
+            ..EngineLimits::default()
         },
         ..recording()
     };
@@ -368,11 +379,11 @@ fn a_write_that_was_aborted_during_its_commit_is_resolved() {
         "shop.db",
         "CREATE TABLE t(a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES(1, 1)",
     );
-    let settings = Settings {
-        record: Some(record.to_str().unwrap().into()),
+    let settings = EngineSettings {
+        undo: recorded_in(record.to_str().unwrap()),
         ..on_file(&path)
     };
-    let fresh = || Engine::new(&settings, &Alone);
+    let fresh = || Engine::new(&settings, OutputLimits::default(), &Alone);
     let doubt = |state: State| {
         let history = Connection::open(&record).unwrap();
         history

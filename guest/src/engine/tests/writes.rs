@@ -71,10 +71,12 @@ fn returning_gives_its_rows_and_commits_once() {
 
 #[test]
 fn returning_more_rows_than_are_kept_still_writes_them_all() {
-    let mut settings = Settings::default();
-    settings.limits.rows = 3;
-    settings.limits.max_rows = 5;
-    let mut engine = engine_with(settings, "CREATE TABLE t(a)");
+    let output = OutputLimits {
+        rows: 3,
+        max_rows: 5,
+        ..OutputLimits::default()
+    };
+    let mut engine = engine_within(EngineSettings::default(), output, "CREATE TABLE t(a)");
     let output = exec(
         &mut engine,
         "INSERT INTO t SELECT value FROM generate_series(1, 50) RETURNING a",

@@ -53,7 +53,7 @@ pub fn code(error: ErrorCode, operation: Operation) -> c_int {
         ErrorCode::Busy => ffi::SQLITE_BUSY,
         ErrorCode::Full => ffi::SQLITE_FULL,
         ErrorCode::CannotInit => ffi::SQLITE_READONLY_CANTINIT,
-        ErrorCode::NoSharedMemory => ffi::SQLITE_IOERR_SHMMAP,
+        ErrorCode::Unsupported => ffi::SQLITE_IOERR_SHMMAP,
         ErrorCode::Invalid => ffi::SQLITE_MISUSE,
         ErrorCode::NotFound if operation == Operation::Delete => ffi::SQLITE_IOERR_DELETE_NOENT,
         ErrorCode::ReadOnly => match operation {

@@ -8,13 +8,13 @@ use rusqlite::ffi;
 
 use super::codes::{self, Operation};
 use super::staged;
-use crate::storage::{Device, ErrorCode, File, LockLevel, ShmAction, SyncMode};
+use crate::storage::{Device, ErrorCode, File, LockAction, LockLevel, SyncMode};
 
 /// The size of one region of the wal-index, in bytes (`WALINDEX_PGSZ` in SQLite's `wal.c`).
 const REGION: usize = 32768;
-/// Windows are aligned to a page of linear memory, so that they consist of
+/// Buffers of regions are aligned to a page of linear memory, so that they consist of
 /// whole pages of whatever system the host is.
-const WINDOW_LAYOUT: Layout = match Layout::from_size_align(REGION, 65536) {
+const REGION_LAYOUT: Layout = match Layout::from_size_align(REGION, 65536) {
     Ok(layout) => layout,
     Err(_) => panic!("the alignment is a power of two"),
 };
@@ -33,7 +33,7 @@ struct Open {
     device: Device,
     read_only: bool,
     /// The wal-index by region, as far as it was asked for.
-    windows: Vec<Option<Window>>,
+    regions: Vec<Option<Region>>,
     /// Whether a region was ever handed out as one that cannot be written.
     /// SQLite relies on never hearing otherwise before `xShmUnmap`
     /// (`walBeginShmUnreliable` in `wal.c`).
@@ -41,14 +41,14 @@ struct Open {
 }
 
 /// Memory that a region of the wal-index is mapped over.
-struct Window {
+struct Region {
     at: NonNull<u8>,
 }
 
-impl Window {
+impl Region {
     fn new() -> Option<Self> {
         // SAFETY: the layout has a size.
-        NonNull::new(unsafe { alloc_zeroed(WINDOW_LAYOUT) }).map(|at| Self { at })
+        NonNull::new(unsafe { alloc_zeroed(REGION_LAYOUT) }).map(|at| Self { at })
     }
 
     fn as_mut_slice(&mut self) -> &mut [u8] {
@@ -57,11 +57,11 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout. No region is mapped over it any
-        // more: windows go after `shm_unmap`, or when mapping failed.
-        unsafe { dealloc(self.at.as_ptr(), WINDOW_LAYOUT) }
+        // more: regions go after `shm_unmap`, or when mapping failed.
+        unsafe { dealloc(self.at.as_ptr(), REGION_LAYOUT) }
     }
 }
 
@@ -79,7 +79,7 @@ impl VfsFile {
             file,
             device,
             read_only,
-            windows: Vec::new(),
+            regions: Vec::new(),
             shm_read_only: false,
         };
         self.open = Box::into_raw(Box::new(open));
@@ -286,14 +286,19 @@ unsafe extern "C" fn file_control(
     operation: c_int,
     argument: *mut c_void,
 ) -> c_int {
-    if operation != staged::PUBLISH {
-        return ffi::SQLITE_NOTFOUND;
-    }
-    // SAFETY: an open file of ours; whoever uses this opcode, which is not one of
-    // SQLite's, passes a `Publication`.
+    // SAFETY: an open file of ours; SQLite passes a place for the answer to its own question, and
+    // whoever uses the opcode that is not one of SQLite's passes a `Publication`.
     unsafe {
-        let publication = &mut *argument.cast::<staged::Publication>();
-        publication.result = open(file).file.publish(publication.replace);
+        match operation {
+            ffi::SQLITE_FCNTL_HAS_MOVED => {
+                *argument.cast::<c_int>() = open(file).file.has_moved().into();
+            }
+            staged::PUBLISH => {
+                let publication = &mut *argument.cast::<staged::Publication>();
+                publication.result = open(file).file.publish(publication.replace);
+            }
+            _ => return ffi::SQLITE_NOTFOUND,
+        }
     }
     ffi::SQLITE_OK
 }
@@ -310,7 +315,7 @@ unsafe extern "C" fn device_characteristics(file: *mut ffi::sqlite3_file) -> c_i
 
 impl Open {
     fn shm_unmap(&mut self, delete: bool) -> Result<(), ErrorCode> {
-        let windows = std::mem::take(&mut self.windows);
+        let regions = std::mem::take(&mut self.regions);
         self.shm_read_only = false;
         if !self.device.shared_memory {
             return Ok(());
@@ -318,7 +323,7 @@ impl Open {
         // What may still be shared with others must not be used for anything else.
         self.file
             .shm_unmap(delete)
-            .inspect_err(|_| std::mem::forget(windows))
+            .inspect_err(|_| std::mem::forget(regions))
     }
 
     /// The memory of a region and the result code to hand it out with.
@@ -327,14 +332,14 @@ impl Open {
             return (ptr::null_mut(), ffi::SQLITE_IOERR_SHMMAP);
         };
         let at = region as usize;
-        if self.windows.len() <= at {
-            self.windows.resize_with(at + 1, || None);
+        if self.regions.len() <= at {
+            self.regions.resize_with(at + 1, || None);
         }
-        if self.windows[at].is_none() {
-            let Some(mut window) = Window::new() else {
+        if self.regions[at].is_none() {
+            let Some(mut buffer) = Region::new() else {
                 return (ptr::null_mut(), ffi::SQLITE_IOERR_NOMEM);
             };
-            match self.file.shm_map(region, window.as_mut_slice(), extend) {
+            match self.file.shm_map(region, buffer.as_mut_slice(), extend) {
                 Ok(true) => {}
                 // Not a plain success after a refusal to write; SQLite tries again.
                 Ok(false) if self.shm_read_only => return (ptr::null_mut(), ffi::SQLITE_BUSY),
@@ -345,11 +350,11 @@ impl Open {
                     return (ptr::null_mut(), codes::code(error, Operation::ShmMap));
                 }
             }
-            self.windows[at] = Some(window);
+            self.regions[at] = Some(buffer);
         }
-        let address = self.windows[at]
+        let address = self.regions[at]
             .as_ref()
-            .map_or(ptr::null_mut(), |window| window.at.as_ptr().cast());
+            .map_or(ptr::null_mut(), |region| region.at.as_ptr().cast());
         (
             address,
             if self.shm_read_only {
@@ -384,10 +389,10 @@ unsafe extern "C" fn shm_lock(
 ) -> c_int {
     let shared = flags & ffi::SQLITE_SHM_SHARED != 0;
     let action = match (flags & ffi::SQLITE_SHM_UNLOCK != 0, shared) {
-        (false, true) => ShmAction::LockShared,
-        (false, false) => ShmAction::LockExclusive,
-        (true, true) => ShmAction::UnlockShared,
-        (true, false) => ShmAction::UnlockExclusive,
+        (false, true) => LockAction::LockShared,
+        (false, false) => LockAction::LockExclusive,
+        (true, true) => LockAction::UnlockShared,
+        (true, false) => LockAction::UnlockExclusive,
     };
     let (Ok(slot), Ok(count)) = (u32::try_from(slot), u32::try_from(count)) else {
         return ffi::SQLITE_MISUSE;

@@ -320,14 +320,7 @@ mod os {
 
     use rusqlite::ffi;
 
-    use crate::component::bindings::sqlarium::sandbox::mailbox;
-    use crate::storage::wit::Imported;
-
-    /// The host's clock keeps running while it waits, and it wakes us when the
-    /// call is to stop; SQLite asks again for that by itself.
-    fn sleep(milliseconds: u32) {
-        let _ = mailbox::poll(milliseconds);
-    }
+    use crate::storage::wit::{Imported, sleep};
 
     #[unsafe(no_mangle)]
     extern "C" fn sqlite3_os_init() -> c_int {

@@ -20,7 +20,7 @@ fn rows(columns: &[&str], rows: Vec<Vec<Value>>) -> Rows {
     }
 }
 
-fn shown(rows: Rows, limits: &Limits) -> String {
+fn shown(rows: Rows, limits: &OutputLimits) -> String {
     let output = Output {
         rows: Some(rows),
         ..Output::default()
@@ -46,7 +46,7 @@ fn a_table_is_aligned_with_numbers_to_the_right() {
         ],
     );
     assert_eq!(
-        shown(rows, &Limits::default()),
+        shown(rows, &OutputLimits::default()),
         "name      n  note\n----  -----  ----\nab        5  x\n日本  -1200  NULL\n(2 rows)\n"
     );
 }
@@ -54,7 +54,7 @@ fn a_table_is_aligned_with_numbers_to_the_right() {
 #[test]
 fn an_empty_result_shows_its_headers() {
     assert_eq!(
-        shown(rows(&["a", "b"], vec![]), &Limits::default()),
+        shown(rows(&["a", "b"], vec![]), &OutputLimits::default()),
         "a  b\n-  -\n(0 rows)\n"
     );
 }
@@ -66,7 +66,7 @@ fn columns_of_one_name_are_all_shown() {
         vec![vec![Value::Integer(1), Value::Integer(2)]],
     );
     assert_eq!(
-        shown(rows, &Limits::default()),
+        shown(rows, &OutputLimits::default()),
         "id  id\n--  --\n 1   2\n(1 row)\n"
     );
 }
@@ -75,7 +75,7 @@ fn columns_of_one_name_are_all_shown() {
 fn the_count_says_that_more_rows_exist_and_how_to_get_them() {
     let mut some = rows(&["a"], vec![vec![Value::Integer(1)]]);
     some.more = true;
-    let limits = Limits::default();
+    let limits = OutputLimits::default();
     let text = shown(some.clone(), &limits);
     assert!(text.ends_with("(1 row; more rows exist, raise the limit of 200)\n"));
     some.total = Some(7);
@@ -91,8 +91,8 @@ fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
     let many = (0..5_000)
         .map(|n| vec![Value::Integer(n), text("twenty characters xx")])
         .collect();
-    let page = shown(rows(&["n", "t"], many), &Limits::default());
-    assert!(page.chars().count() <= 40_000, "{}", page.chars().count());
+    let page = shown(rows(&["n", "t"], many), &OutputLimits::default());
+    assert!(page.len() <= 48 << 10, "{}", page.len());
     let lines: Vec<&str> = page.lines().collect();
     let shown = lines.len() - 4;
     assert!(shown > 1_000);
@@ -100,7 +100,7 @@ fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
     assert_eq!(
         lines[2 + shown],
         format!(
-            "… {} more rows not shown (text budget of 40000 characters, --text): ask for fewer \
+            "… {} more rows not shown (text budget of 49152 bytes, --text): ask for fewer \
              columns, page with LIMIT and OFFSET, or use output json.",
             5_000 - shown
         )
@@ -115,7 +115,7 @@ fn a_long_cell_is_cut_with_how_to_read_the_rest() {
             &["id", "body"],
             vec![vec![Value::Integer(1), text(&"x".repeat(1 << 20))]],
         ),
-        &Limits::default(),
+        &OutputLimits::default(),
     );
     assert!(page.contains("xxx… (1048576 characters)\n"));
     assert!(page.contains(
@@ -133,8 +133,8 @@ fn a_row_that_would_not_fit_by_itself_is_cut_harder() {
     };
     let names: Vec<String> = (0..30).map(|n| format!("c{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let page = shown(rows(&names, vec![row()]), &Limits::default());
-    assert!(page.chars().count() <= 40_000);
+    let page = shown(rows(&names, vec![row()]), &OutputLimits::default());
+    assert!(page.len() <= 48 << 10);
     assert!(
         page.contains("(1 row)") && !page.contains("not shown"),
         "{}",
@@ -154,7 +154,7 @@ fn one_very_long_cell_does_not_widen_every_row() {
         .collect();
     many[7][1] = text(&"z".repeat(1_900));
     let data: usize = 10 + 90 * 2 + 200 * 3 + 299 * 5 + 1_900 + 300 * 4;
-    let page = shown(rows(&["n", "body", "t"], many), &Limits::default());
+    let page = shown(rows(&["n", "body", "t"], many), &OutputLimits::default());
     assert!(page.contains("(300 rows)"));
     // Separators and line ends are five for each row.
     let padding = page.len() - data - 302 * 5;
@@ -171,7 +171,7 @@ fn hostile_cells_and_names_leave_a_row_a_row() {
                 vec![Value::Null, text("NULL")],
             ],
         ),
-        &Limits::default(),
+        &OutputLimits::default(),
     );
     assert_eq!(
         page,
@@ -185,10 +185,13 @@ fn hundreds_of_columns_stand_below_each_other() {
     let names: Vec<String> = (0..300).map(|n| format!("c{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let row = (0..300).map(Value::Integer).collect::<Vec<Value>>();
-    let page = shown(rows(&names, vec![row.clone(), row]), &Limits::default());
+    let page = shown(
+        rows(&names, vec![row.clone(), row]),
+        &OutputLimits::default(),
+    );
     assert!(page.starts_with("-- row 1 --\nc0 = 0\nc1 = 1\n"));
     assert!(page.contains("-- row 2 --\n") && page.ends_with("c299 = 299\n(2 rows)\n"));
-    let empty = shown(rows(&names, vec![]), &Limits::default());
+    let empty = shown(rows(&names, vec![]), &OutputLimits::default());
     assert!(empty.starts_with("c0\nc1\n") && empty.ends_with("(0 rows)\n"));
 }
 
@@ -199,17 +202,35 @@ fn two_thousand_columns_with_long_names_stay_within_the_budget() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let row = (0..2_000).map(|_| text("value")).collect::<Vec<Value>>();
-    let page = shown(rows(&names, vec![row]), &Limits::default());
-    assert!(page.chars().count() <= 40_000);
+    let page = shown(rows(&names, vec![row]), &OutputLimits::default());
+    assert!(page.len() <= 48 << 10);
     assert!(page.contains("name the columns that you need"), "{page}");
 }
 
 #[test]
+fn the_budget_is_in_bytes_whatever_the_alphabet() {
+    let budget = OutputLimits::default().text_bytes as usize;
+    let many = (0..200).map(|_| vec![text(&"漢".repeat(200))]).collect();
+    let page = shown(rows(&["t"], many), &OutputLimits::default());
+    assert!(
+        (budget - 2_000..=budget).contains(&page.len()),
+        "{}",
+        page.len()
+    );
+    assert!(page.contains("more rows not shown"), "{page}");
+    let wide = (0..30).map(|_| text(&"漢".repeat(5_000))).collect();
+    let names: Vec<String> = (0..30).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let page = shown(rows(&names, vec![wide]), &OutputLimits::default());
+    assert!(page.len() <= budget && page.contains("(1 row)"), "{page}");
+}
+
+#[test]
 fn the_reply_budget_holds_for_text_too() {
-    let limits = Limits {
-        text_chars: 1_000_000,
+    let limits = OutputLimits {
+        text_bytes: 1_000_000,
         reply_bytes: 100_000,
-        ..Limits::default()
+        ..OutputLimits::default()
     };
     let many = (0..5_000).map(|_| vec![text(&"\"".repeat(50))]).collect();
     let page = shown(rows(&["q"], many), &limits);
@@ -228,11 +249,15 @@ fn text_comes_before_rows_and_remarks_after_them() {
         ..Output::default()
     };
     assert_eq!(
-        render("use output json.", &output, &Limits::default()),
+        render("use output json.", &output, &OutputLimits::default()),
         "head\\u0007\n\na\n-\n(0 rows)\n1 row changed.\nLast inserted rowid: 9.\nnote\\nwith break\n"
     );
     assert_eq!(
-        render("use output json.", &Output::default(), &Limits::default()),
+        render(
+            "use output json.",
+            &Output::default(),
+            &OutputLimits::default()
+        ),
         "Done.\n"
     );
 }
@@ -246,9 +271,9 @@ fn long_text_ends_with_what_is_left() {
     let page = render(
         "narrow it with pattern, or use output json.",
         &output,
-        &Limits::default(),
+        &OutputLimits::default(),
     );
-    assert!(page.chars().count() <= 40_000);
+    assert!(page.len() <= 48 << 10);
     assert!(page.ends_with("--text): narrow it with pattern, or use output json.\n"));
 }
 

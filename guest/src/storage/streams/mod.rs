@@ -8,10 +8,9 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use super::{ErrorCode, File, OpenOptions, Role};
-use crate::answer::failure::stopped;
-use crate::answer::failure::{Failure, Status};
-use crate::host::interrupt::Pulse;
-use crate::settings::Settings;
+use crate::answer::failure::{Failure, Status, interrupted};
+use crate::host::interrupt::InterruptCheck;
+use crate::settings::EngineSettings;
 
 /// The name of standard input, and of standard output.
 pub const STREAM: &str = "-";
@@ -28,14 +27,17 @@ const WAIT_MS: u32 = 50;
 /// The plain files of a session.
 #[derive(Clone, Debug)]
 pub struct Files {
-    settings: Arc<Settings>,
-    pulse: Arc<Pulse>,
+    settings: Arc<EngineSettings>,
+    interrupt: Arc<InterruptCheck>,
 }
 
 impl Files {
-    /// The files that the host of `pulse` grants.
-    pub fn new(settings: Arc<Settings>, pulse: Arc<Pulse>) -> Self {
-        Self { settings, pulse }
+    /// The files that the host of `interrupt` grants.
+    pub fn new(settings: Arc<EngineSettings>, interrupt: Arc<InterruptCheck>) -> Self {
+        Self {
+            settings,
+            interrupt,
+        }
     }
 
     /// Opens a file that is there.
@@ -97,7 +99,7 @@ impl Files {
             delete_on_close: true,
             ..OpenOptions::default()
         };
-        let storage = self.pulse.host().storage();
+        let storage = self.interrupt.host().storage();
         let file = storage
             .open("", Role::Temporary, options)
             .map_err(|code| self.refusal(SPOOL, Verb::Write, code))?;
@@ -143,7 +145,7 @@ impl Files {
         if name.is_empty() {
             return Err(ErrorCode::NotFound);
         }
-        self.pulse.host().storage().open(name, role, options)
+        self.interrupt.host().storage().open(name, role, options)
     }
 
     /// The failure for what the host refused.
@@ -201,7 +203,7 @@ impl Files {
             )
             .hint("Choose another name, or try again when no process uses it."),
             ErrorCode::CannotInit
-            | ErrorCode::NoSharedMemory
+            | ErrorCode::Unsupported
             | ErrorCode::Invalid
             | ErrorCode::Io => Failure::new(
                 Status::Io,
@@ -221,20 +223,14 @@ impl Files {
 
     /// Asks the host whether to go on.
     fn tick(&self) -> io::Result<()> {
-        if self.pulse.tick() {
+        if self.interrupt.tick() {
             return Err(self.halted());
         }
         Ok(())
     }
 
     fn halted(&self) -> io::Error {
-        io::Error::other(stopped(&self.pulse.verdict()).unwrap_or_else(|| {
-            Failure::new(
-                Status::Interrupted,
-                "The operation was \
-                                                                      interrupted.",
-            )
-        }))
+        io::Error::other(interrupted(&self.interrupt.halted()))
     }
 
     fn error(&self, name: &str, verb: Verb, code: ErrorCode) -> io::Error {
@@ -298,7 +294,7 @@ impl Reader {
                 }
                 // Only standard input; what there is of time is the call's budget.
                 Err(ErrorCode::Busy) => {
-                    if !self.files.pulse.wait(&mut waited, u32::MAX) {
+                    if !self.files.interrupt.wait(&mut waited, u32::MAX) {
                         return Err(self.files.halted());
                     }
                     waited = waited.min(WAIT_MS);

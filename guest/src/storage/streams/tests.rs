@@ -1,7 +1,8 @@
 use std::io::{BufRead, Read, Write};
+use std::time::Duration;
 
 use super::*;
-use crate::host::{Host, Verdict};
+use crate::host::{Host, Interruption, Verdict};
 use crate::storage::Storage;
 use crate::storage::memory::{Deed, Memory};
 
@@ -12,21 +13,11 @@ struct Desk {
 }
 
 impl Host for Desk {
-    fn poll(&self, _wait_ms: u32) -> Verdict {
-        if self.stop {
-            Verdict::Stop("The time is up.".into())
-        } else {
-            Verdict::Proceed
+    fn check(&self) -> Verdict {
+        match self.stop {
+            true => Err(Interruption::Stopped("The time is up.".into())),
+            false => Ok(Duration::ZERO),
         }
-    }
-    fn send(&self, _line: &str) {}
-    fn bequeath(&self, _parts: &[String]) {}
-    fn keep(&self, _state: &str) {}
-    fn waiting(&self, _index: u32) -> Option<Vec<u8>> {
-        None
-    }
-    fn fuel(&self) -> u64 {
-        0
     }
     fn storage(&self) -> &dyn Storage {
         &self.memory
@@ -34,17 +25,17 @@ impl Host for Desk {
 }
 
 fn desk(stop: bool) -> (Memory, Files) {
-    files(stop, Settings::default())
+    files(stop, EngineSettings::default())
 }
 
-fn files(stop: bool, settings: Settings) -> (Memory, Files) {
+fn files(stop: bool, settings: EngineSettings) -> (Memory, Files) {
     let memory = Memory::default();
     let host = Box::leak(Box::new(Desk {
         memory: memory.clone(),
         stop,
     }));
-    let pulse = Arc::new(Pulse::new(host));
-    (memory, Files::new(Arc::new(settings), pulse))
+    let interrupt = Arc::new(InterruptCheck::new(host));
+    (memory, Files::new(Arc::new(settings), interrupt))
 }
 
 #[test]
@@ -126,9 +117,9 @@ fn a_full_disk_and_a_spent_budget_are_reported() {
 
 #[test]
 fn readonly_allows_no_new_file_but_standard_output() {
-    let readonly = Settings {
+    let readonly = EngineSettings {
         readonly: true,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     let (_, files) = files(false, readonly);
     let failure = files.write("a", false).map(drop).unwrap_err();

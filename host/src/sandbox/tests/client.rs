@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use crate::budgets::Budgets;
-use crate::sandbox::bindings::types::Settings;
-use crate::sandbox::instance::Vessel;
+use crate::sandbox::bindings::types::{EngineSettings, ServerSettings};
+use crate::sandbox::session::SessionRunner;
 use crate::sandbox::{COMPONENT, Sandbox, embedded};
 use crate::storage::{Grants, Root, Served, Storage, crash_point};
 
@@ -70,30 +70,36 @@ fn another_process() {
         budgets.disk,
     );
     let settings = settings(&budgets);
-    let mut vessel = Vessel::new(sandbox, settings, budgets, storage.unwrap());
+    let session = SessionRunner::new(sandbox, settings, budgets, storage.unwrap());
     // After what the test runner says by itself.
     println!("\n@ready");
-    let code = crate::serve::serve(&mut vessel).unwrap();
+    let code = crate::server::serve(session);
     // Before the test runner says more.
-    std::process::exit(if code == std::process::ExitCode::SUCCESS {
-        0
-    } else {
-        1
+    std::process::exit(match code {
+        Ok(code) if code == std::process::ExitCode::SUCCESS => 0,
+        _ => 1,
     });
 }
 
-fn settings(budgets: &Budgets) -> Settings {
-    Settings {
-        database: "shop.db".into(),
-        title: "shop.db".into(),
-        in_memory: false,
-        readonly: false,
-        root: true,
-        strict: false,
+/// The settings of the host under test.
+pub fn settings(budgets: &Budgets) -> ServerSettings {
+    ServerSettings {
+        engine: EngineSettings {
+            database: "shop.db".into(),
+            title: "shop.db".into(),
+            in_memory: false,
+            readonly: false,
+            root: true,
+            notes: String::new(),
+            undo: None,
+            limits: budgets.engine_limits(),
+        },
+        output: budgets.output_limits(),
+        request_bytes: budgets.request,
         tools: "all".into(),
-        notes: String::new(),
-        undo_record: None,
-        limits: budgets.limits(),
+        strict: false,
+        audit: false,
+        threads: false,
     }
 }
 

@@ -1,5 +1,5 @@
-//! A guest that misbehaves in every way it can: each misdeed is answered with an error or cut
-//! off, the next call is answered, memory stays within bounds, and nothing outside is touched.
+//! A guest that misbehaves in every way it can: each misdeed is answered with an error or
+//! aborted, the next call is answered, memory stays within bounds, and nothing outside is touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
@@ -14,8 +14,8 @@ use wasmtime::Trap;
 use wasmtime::component::Linker;
 
 use super::client::{Host, budgets};
-use crate::sandbox::control::Control;
-use crate::sandbox::{Sandbox, State, embedded};
+use crate::sandbox::store::StoreData;
+use crate::sandbox::{Sandbox, embedded};
 
 const MIB: u64 = 1 << 20;
 
@@ -23,7 +23,7 @@ const MIB: u64 = 1 << 20;
 const SLACK: Duration = Duration::from_secs(10);
 
 /// The most memory the host takes for a hostile guest: the guest's own twice, for one that is at
-/// work and one that overhears; what one call may carry over the wall, in and out; and 64 MiB
+/// work and one that triages; what one call may carry over the boundary, in and out; and 64 MiB
 /// for itself, the component's code included.
 fn bound() -> u64 {
     let budgets = budgets();
@@ -34,62 +34,76 @@ fn bound() -> u64 {
 enum Fate {
     /// It is answered, with this in the answer.
     Answered(&'static str),
-    /// It is cut off, for a reason that says this.
-    Cut(&'static str),
+    /// It is aborted, for a reason that says this.
+    Aborted(&'static str),
     /// Nothing is sent for it.
     Silence,
 }
 
-use Fate::{Answered, Cut, Silence};
+use Fate::{Aborted, Answered, Silence};
 
 /// Every misdeed with a single line.
 const MISDEEDS: &[(&str, Fate)] = &[
-    ("work spin", Cut("--timeout")),
-    ("work recurse", Cut("nests deeper")),
-    ("work recurse-in-memory", Cut("the sandbox failed")),
-    ("work trap", Cut("the sandbox failed")),
-    ("work panic", Cut("the sandbox failed")),
+    ("work spin", Aborted("--timeout")),
+    ("work recurse", Aborted("nests deeper")),
+    ("work recurse-in-memory", Aborted("the sandbox failed")),
+    ("work trap", Aborted("the sandbox failed")),
+    ("work panic", Aborted("the sandbox failed")),
     ("work grow", Answered("MiB")),
-    ("work fill", Cut("--memory")),
-    ("work poll", Cut("--timeout")),
-    ("work poll-fast", Cut("--timeout")),
-    ("work random", Cut("--timeout")),
-    ("work random-numbers", Cut("--timeout")),
-    ("work too-random", Cut("the sandbox failed")),
-    ("work stderr", Cut("--timeout")),
+    ("work fill", Aborted("--memory")),
+    ("work wait", Aborted("--timeout")),
+    ("work check", Aborted("--timeout")),
+    ("work random", Aborted("--timeout")),
+    ("work random-numbers", Aborted("--timeout")),
+    ("work too-random", Aborted("the sandbox failed")),
+    ("work stderr", Aborted("--timeout")),
     ("work stderr-of-std", Answered("done")),
-    ("work fuel", Cut("--timeout")),
-    ("mail send-long", Cut("the sandbox failed")),
-    ("mail send-lines", Cut("the sandbox failed")),
-    ("mail bequeath-long", Cut("the sandbox failed")),
-    ("mail bequeath-lines", Silence),
-    ("mail bequeath-many", Silence),
-    ("mail bequeath-most", Cut("the sandbox failed")),
-    ("mail bequeath-forever", Answered("--timeout")),
-    ("mail keep-long", Cut("the sandbox failed")),
-    ("mail keep-forever", Cut("--timeout")),
-    ("mail waiting", Answered("[true, true, true, true]")),
-    ("mail print", Answered("[false, false]")),
-    ("mail print-long", Cut("the sandbox failed")),
-    ("mail print-forever", Cut("--timeout")),
+    ("work usage", Aborted("--timeout")),
+    ("call notify-long", Aborted("the sandbox failed")),
+    ("call notify-lines", Aborted("the sandbox failed")),
+    ("call save-most", Aborted("--timeout")),
+    ("state", Answered("1114112 bytes")),
+    ("call save-more", Aborted("the sandbox failed")),
+    ("call save-long", Aborted("the sandbox failed")),
+    ("call save-forever", Aborted("--timeout")),
+    ("call extend-more", Aborted("the sandbox failed")),
+    ("call extend-nothing", Aborted("--timeout")),
+    ("call extend-storm", Aborted("the sandbox failed")),
+    ("call running", Answered(r#"Some("call running")"#)),
+    ("call running-forever", Aborted("--timeout")),
+    ("call queued", Answered("true, true, true]")),
+    ("call meter", Answered("true")),
+    ("call meter-forever", Aborted("--timeout")),
+    ("call offset", Answered("true")),
+    ("call audit", Answered("done")),
+    ("call audit-forever", Aborted("--timeout")),
+    ("call threads", Answered("[]")),
+    ("call threads-long", Aborted("the sandbox failed")),
+    ("call threads-forever", Aborted("--timeout")),
+    ("call print", Answered("[false, false]")),
+    ("call print-long", Aborted("the sandbox failed")),
+    ("call print-forever", Aborted("--timeout")),
     ("opens 500", Answered("open ok: 25")),
     ("churn 500", Answered("open ok: ")),
     ("offsets", Answered("write full")),
     ("locks 5000", Answered("lock busy")),
-    ("handles closed", Cut("the sandbox failed")),
-    ("handles zero", Cut("the sandbox failed")),
-    ("handles next", Cut("the sandbox failed")),
-    ("handles far", Cut("the sandbox failed")),
-    ("handles twice", Cut("the sandbox failed")),
-    ("busy read", Cut("--timeout")),
-    ("busy write", Cut("--timeout")),
-    ("busy truncate", Cut("--timeout")),
-    ("busy sync", Cut("--timeout")),
-    ("busy names", Cut("--timeout")),
-    ("busy exclusive", Cut("--timeout")),
-    ("windows", Answered("odd invalid: 1")),
-    ("reply long", Cut("the sandbox failed")),
-    ("reply lines", Silence),
+    ("handles closed", Aborted("the sandbox failed")),
+    ("handles zero", Aborted("the sandbox failed")),
+    ("handles next", Aborted("the sandbox failed")),
+    ("handles far", Aborted("the sandbox failed")),
+    ("handles twice", Aborted("the sandbox failed")),
+    ("busy read", Aborted("--timeout")),
+    ("busy write", Aborted("--timeout")),
+    ("busy truncate", Aborted("--timeout")),
+    ("busy sync", Aborted("--timeout")),
+    ("busy names", Aborted("--timeout")),
+    ("busy exclusive", Aborted("--timeout")),
+    ("edges", Aborted("the sandbox failed")),
+    ("regions", Answered("odd invalid: 1")),
+    ("reply long", Aborted("the sandbox failed")),
+    ("reply lines", Aborted("the sandbox failed")),
+    ("lies state", Aborted("the sandbox failed")),
+    ("lies none", Silence),
     ("reply none", Silence),
     ("reply no-json", Answered("well, {[")),
 ];
@@ -138,8 +152,10 @@ fn every_attack_is_answered_or_aborted_and_the_next_call_is_answered() {
                 answers.len() == 1 && answers[0].contains(what),
                 "{misdeed}: {answers:?}"
             ),
-            Cut(why) => assert!(
-                answers.len() == 1 && answers[0].starts_with("cut: ") && answers[0].contains(why),
+            Aborted(why) => assert!(
+                answers.len() == 1
+                    && answers[0].starts_with("aborted: ")
+                    && answers[0].contains(why),
                 "{misdeed}: {answers:?}"
             ),
             Silence => assert!(answers.is_empty(), "{misdeed}: {answers:?}"),
@@ -175,11 +191,11 @@ fn every_attack_is_answered_or_aborted_and_the_next_call_is_answered() {
 fn lines_that_are_sent_without_end_are_passed_on_until_time_is_up() {
     let folder = shop();
     let mut host = Host::hostile(folder.path(), None);
-    host.say("mail send-forever");
+    host.say("call notify-forever");
     let mut count = 0;
     let last = loop {
         let line = host.hear(Duration::from_secs(60)).unwrap();
-        if line.starts_with("cut: ") {
+        if line.starts_with("aborted: ") {
             break line;
         }
         assert_eq!(line.len(), 1000);
@@ -194,19 +210,19 @@ fn lines_that_are_sent_without_end_are_passed_on_until_time_is_up() {
 }
 
 #[test]
-fn one_that_lies_about_what_it_overhears_forges_nothing_and_keeps_no_one_waiting() {
+fn one_that_lies_when_it_triages_forges_nothing_and_keeps_no_one_waiting() {
     for lie in [
-        "long", "lines", "cancel", "withdraw", "spin", "trap", "fill", "random", "poll", "send",
-        "keep", "files",
+        "long", "lines", "cancel", "dequeue", "spin", "trap", "fill", "random", "wait", "notify",
+        "save", "files",
     ] {
         let folder = shop();
         let mut host = Host::hostile(folder.path(), None);
         assert_eq!(host.ask("well"), "well");
         let started = Instant::now();
-        host.say("work poll");
+        host.say("work wait");
         std::thread::sleep(Duration::from_millis(50));
         for _ in 0..3 {
-            host.say(&format!("hear: {lie}"));
+            host.say(&format!("triage: {lie}"));
         }
         host.say("well");
         let mut answers = Vec::new();
@@ -225,12 +241,12 @@ fn one_that_lies_about_what_it_overhears_forges_nothing_and_keeps_no_one_waiting
             peak / MIB
         );
         for answer in &answers {
-            let expected = answer.starts_with("cut: ")
-                || answer == "heard late"
+            let expected = answer.starts_with("aborted: ")
+                || answer == "answered late"
                 || answer == "opened: [false, false, false, false]";
             assert!(expected, "{lie}: {answer:.100}");
         }
-        // Its own time, and that of three overheard lines.
+        // Its own time, and that of three lines that are triaged.
         assert!(
             elapsed < Duration::from_secs(4) + SLACK,
             "{lie} took {elapsed:?}"
@@ -246,7 +262,7 @@ fn one_that_lies_about_what_it_overhears_forges_nothing_and_keeps_no_one_waiting
 }
 
 #[test]
-fn windows_on_shared_memory_can_be_moved_about_in_any_order() {
+fn regions_of_shared_memory_can_be_moved_about_in_any_order() {
     let folder = shop();
     let path = folder.path().join("shop.db");
     // Keeps the index in use, so that the guest joins it.
@@ -262,7 +278,7 @@ fn windows_on_shared_memory_can_be_moved_about_in_any_order() {
     for seed in 0..30 {
         let told = host.ask(&format!("storm {seed} 500"));
         assert!(
-            told.contains("map ok") || told.starts_with("cut: "),
+            told.contains("map ok") || told.starts_with("aborted: "),
             "{told}"
         );
         worst = worst.max(host.count("maps"));
@@ -270,7 +286,7 @@ fn windows_on_shared_memory_can_be_moved_about_in_any_order() {
             println!("{told}");
         }
     }
-    // A guest that is cut off with windows open.
+    // A guest that is aborted with regions mapped.
     host.say("work trap");
     assert!(host.hear(SLACK).unwrap().contains("the sandbox failed"));
     assert_eq!(host.ask("well"), "well");
@@ -282,16 +298,35 @@ fn windows_on_shared_memory_can_be_moved_about_in_any_order() {
 }
 
 #[test]
-fn one_that_cannot_even_start_again_ends_when_its_client_does() {
+fn one_that_cannot_start_from_what_was_saved_starts_from_nothing() {
     let folder = shop();
     let mut host = Host::hostile(folder.path(), None);
-    assert!(host.ask("doom").starts_with("cut: "));
-    // Every later call is cut off before it can say what to tell the client.
-    for _ in 0..3 {
-        host.say("well");
-    }
-    assert_eq!(host.hear(Duration::from_secs(1)), None);
+    assert!(host.ask("doom").starts_with("aborted: "));
+    assert_eq!(host.ask("state"), "0 bytes");
+    // What the one that replied has saved is there for the next.
+    assert!(host.ask("lies state").starts_with("aborted: "));
+    assert!(host.ask("work trap").starts_with("aborted: "));
+    assert_eq!(host.ask("state"), "1001 bytes");
     assert_eq!(host.finish(), Some(0));
+}
+
+#[test]
+fn one_that_has_no_reply_for_what_was_aborted_ends_the_session() {
+    for lie in ["trap", "spin", "fill", "long", "lines"] {
+        let folder = shop();
+        let mut host = Host::hostile(folder.path(), None);
+        let started = Instant::now();
+        host.say(&format!("lies {lie}"));
+        host.say("well");
+        // No client waits for ever: the pipe is closed.
+        assert_eq!(host.hear(Duration::from_secs(60)), None, "{lie}");
+        assert_eq!(host.ended(), Some(1), "{lie}");
+        let elapsed = started.elapsed();
+        assert!(
+            elapsed < Duration::from_secs(3) + SLACK,
+            "{lie} took {elapsed:?}"
+        );
+    }
 }
 
 #[test]
@@ -306,14 +341,25 @@ fn one_that_clings_to_its_session_is_dropped() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_not_handed_over_whatever_the_guest_says_of_it() {
+fn a_line_that_is_too_long_is_not_handed_over_and_the_next_one_is() {
     let folder = shop();
     let mut host = Host::hostile(folder.path(), None);
-    host.say(&"x".repeat(2 << 20));
-    // What it says of it is too long as well.
-    assert_eq!(host.hear(Duration::from_secs(20)), None);
-    assert_eq!(host.ended(), Some(0));
-    assert!(bound() > 0);
+    let long = |first: char| format!("{first}{}", "x".repeat(2 << 20));
+    assert_eq!(host.ask(&long('x')), "1048576 bytes were too many");
+    assert_eq!(host.ask("well"), "well");
+    // While a call runs.
+    host.say("work wait");
+    host.say(&long('x'));
+    assert_eq!(host.hear(SLACK).unwrap(), "1048576 bytes were too many");
+    assert!(host.hear(SLACK).unwrap().starts_with("aborted: "));
+    // Whatever the guest says of it, memory stays within bounds.
+    assert!(host.memory("VmHWM") < bound());
+    for lie in ['l', 't'] {
+        let mut host = Host::hostile(folder.path(), None);
+        host.say(&long(lie));
+        assert_eq!(host.hear(Duration::from_secs(20)), None, "{lie}");
+        assert_eq!(host.ended(), Some(1), "{lie}");
+    }
 }
 
 #[test]
@@ -322,8 +368,8 @@ fn tables_count_as_memory() {
     let sandbox = Sandbox::new().unwrap();
     // An engine of its own, as the component's.
     let sandbox = Sandbox { engine, ..sandbox };
-    let state = State::new(None, Control::default().into(), budgets());
-    let mut store = sandbox.store(state, u64::MAX >> 1).unwrap();
+    let data = StoreData::new(budgets());
+    let mut store = sandbox.store(data, u64::MAX >> 1).unwrap();
     let linker = Linker::new(&sandbox.engine);
     let done = futures(linker.instantiate_async(&mut store, &component));
     assert!(done.is_ok() || done.is_err_and(|error| error.downcast_ref::<Trap>().is_some()));

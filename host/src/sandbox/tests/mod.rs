@@ -3,8 +3,10 @@
 //!
 //! - [`hostile`]: a guest that misbehaves in every way it can.
 //! - [`crashes`]: the host is killed at each call of its storage.
+//! - [`crossings`]: how often a call crosses the boundary.
 //! - [`client`]: the host in a process of its own, and its client.
 
 mod client;
 mod crashes;
+mod crossings;
 mod hostile;

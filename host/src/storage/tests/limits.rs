@@ -154,7 +154,7 @@ fn missing_slots_are_refused() {
         let expected = if kind == "disk" {
             ErrorCode::Invalid
         } else {
-            ErrorCode::NoSharedMemory
+            ErrorCode::Unsupported
         };
         if kind != "journal" {
             assert_eq!(

@@ -374,3 +374,24 @@ fn any_number_of_folders_can_be_used_one_after_the_other() {
     assert_eq!(fs::read(root.path().join(path(0))).unwrap(), b"first");
     assert_eq!(storage.exists(&path(0), true), Ok(true));
 }
+
+#[test]
+fn a_file_whose_path_leads_elsewhere_has_moved() {
+    let folder = folder();
+    let (path, other) = (
+        folder.path().join("shop.db"),
+        folder.path().join("other.db"),
+    );
+    fs::write(&path, "").unwrap();
+    let storage = serving(folder.path(), false, MIB);
+    let mut file = storage.open("shop.db", Role::MainDatabase, WRITE).unwrap();
+    assert_eq!(file.has_moved(), Ok(false));
+    fs::rename(&path, &other).unwrap();
+    assert_eq!(file.has_moved(), Ok(true));
+    fs::rename(&other, &path).unwrap();
+    assert_eq!(file.has_moved(), Ok(false));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(file.has_moved(), Ok(true));
+    let mut nameless = storage.open("", Role::Temporary, CREATE).unwrap();
+    assert_eq!(nameless.has_moved(), Ok(false));
+}

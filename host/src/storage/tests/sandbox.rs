@@ -77,7 +77,7 @@ fn code(code: ErrorCode) -> guest::ErrorCode {
         ErrorCode::Denied => guest::ErrorCode::Denied,
         ErrorCode::ReadOnly => guest::ErrorCode::ReadOnly,
         ErrorCode::CannotInit => guest::ErrorCode::CannotInit,
-        ErrorCode::NoSharedMemory => guest::ErrorCode::NoSharedMemory,
+        ErrorCode::Unsupported => guest::ErrorCode::Unsupported,
         ErrorCode::Invalid => guest::ErrorCode::Invalid,
         ErrorCode::Io => guest::ErrorCode::Io,
         ErrorCode::Exists => guest::ErrorCode::Exists,
@@ -193,11 +193,16 @@ impl guest::File for Handle {
             sector_size: device.sector_size,
             characteristics: device.characteristics,
             shared_memory: device.shared_memory,
+            direct_io: true,
         }
     }
 
     fn is_read_only(&self) -> bool {
         self.with(|file| Ok(file.is_read_only())).unwrap()
+    }
+
+    fn has_moved(&mut self) -> bool {
+        self.with(File::has_moved).unwrap_or(false)
     }
 
     fn publish(&mut self, replace: bool) -> guest::Result<()> {
@@ -212,12 +217,12 @@ impl guest::File for Handle {
         })
     }
 
-    fn shm_lock(&mut self, slot: u32, count: u32, action: guest::ShmAction) -> guest::Result<()> {
+    fn shm_lock(&mut self, slot: u32, count: u32, action: guest::LockAction) -> guest::Result<()> {
         let action = match action {
-            guest::ShmAction::LockShared => ShmAction::LockShared,
-            guest::ShmAction::LockExclusive => ShmAction::LockExclusive,
-            guest::ShmAction::UnlockShared => ShmAction::UnlockShared,
-            guest::ShmAction::UnlockExclusive => ShmAction::UnlockExclusive,
+            guest::LockAction::LockShared => ShmAction::LockShared,
+            guest::LockAction::LockExclusive => ShmAction::LockExclusive,
+            guest::LockAction::UnlockShared => ShmAction::UnlockShared,
+            guest::LockAction::UnlockExclusive => ShmAction::UnlockExclusive,
         };
         self.with(|file| file.shm_lock(slot, count, action))
     }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::Dice;
+use crate::bindings::sqlarium::sandbox::direct_io;
+use crate::bindings::sqlarium::sandbox::shared_memory::{self, LockAction};
 use crate::bindings::sqlarium::sandbox::storage::{
-    ErrorCode, File, LockLevel, OpenOptions, Role, ShmAction, SyncMode, delete, exists, open,
+    ErrorCode, File, LockLevel, OpenOptions, Role, SyncMode, delete, exists, open,
 };
 use crate::work::spin;
 
@@ -270,6 +272,39 @@ pub fn offsets(database: &str) -> String {
     tally.report()
 }
 
+/// Reads into buffers at the edges of the guest's memory, and beyond them.
+#[expect(unsafe_code, reason = "buffers are made up")]
+pub fn edges(database: &str) -> String {
+    let mut tally = Tally::default();
+    let pages = core::arch::wasm32::memory_size::<0>();
+    let end = pages << 16;
+    let file = served(database);
+    // SAFETY: none of this is safe for the guest; it is for the host to stop it.
+    let buffer = |at: usize, length: usize| unsafe {
+        std::slice::from_raw_parts(std::ptr::without_provenance::<u8>(at), length)
+    };
+    for length in [0, 1, 4096] {
+        tally.count(
+            "end",
+            direct_io::read(&file, 0, buffer(end - length, length)),
+        );
+    }
+    for offset in [1 << 40, i64::MAX as u64, u64::MAX] {
+        tally.count(
+            "far",
+            direct_io::read(&file, offset, buffer(end - 4096, 4096)),
+        );
+    }
+    let temporary = open("", Role::Temporary, CREATE).expect("a temporary file");
+    tally.count("write", temporary.write(0, buffer(end - 4096, 4096)));
+    // One byte beyond.
+    tally.count(
+        "beyond",
+        direct_io::read(&file, 0, buffer(end - 4095, 4096)),
+    );
+    tally.report()
+}
+
 /// Locks in any order, on several handles of one file.
 pub fn locks(database: &str, count: u64) -> String {
     let mut dice = Dice(7);
@@ -286,12 +321,12 @@ pub fn locks(database: &str, count: u64) -> String {
             7 => tally.count("check", file.check_reserved().map(drop)),
             8 => {
                 let action = [
-                    ShmAction::LockShared,
-                    ShmAction::LockExclusive,
-                    ShmAction::UnlockShared,
-                    ShmAction::UnlockExclusive,
+                    LockAction::LockShared,
+                    LockAction::LockExclusive,
+                    LockAction::UnlockShared,
+                    LockAction::UnlockExclusive,
                 ][dice.below(4) as usize];
-                tally.count("shm-lock", file.shm_lock(slot, slots, action))
+                tally.count("slots", shared_memory::lock(file, slot, slots, action))
             }
             _ => {
                 files[at] = served(database);
@@ -300,7 +335,7 @@ pub fn locks(database: &str, count: u64) -> String {
         };
     }
     for file in &files {
-        let _ = file.shm_lock(u32::MAX, u32::MAX, ShmAction::LockExclusive);
+        let _ = shared_memory::lock(file, u32::MAX, u32::MAX, LockAction::LockExclusive);
         let _ = file.unlock(LockLevel::None);
     }
     tally.report()

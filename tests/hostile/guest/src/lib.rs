@@ -2,20 +2,20 @@
 //! in every way that no honest guest would.
 //!
 //! A line is the name of a misdeed and its words; the answer says what came of it, for the test
-//! to judge. What is never answered has to be cut off by the host.
+//! to judge. What is never answered has to be aborted by the host.
 
 #![cfg(target_family = "wasm")]
 
+mod calls;
 mod files;
 mod lies;
-mod mail;
-mod windows;
+mod regions;
 mod work;
 
 use std::cell::Cell;
 
 use bindings::exports::sqlarium::sandbox::{command, server, shell};
-use bindings::sqlarium::sandbox::{mailbox, types};
+use bindings::sqlarium::sandbox::{control, types};
 
 /// `wit/` as Rust.
 #[expect(unsafe_code, reason = "generated from wit/")]
@@ -28,12 +28,12 @@ mod bindings {
 struct Hostile;
 
 /// What the constructor of the next instance traps on.
-const DOOM: &str = "doomed";
+const DOOM: &[u8] = b"doomed";
 
 impl server::Guest for Hostile {
     type Session = Session;
 
-    fn check(_settings: types::Settings) -> Result<Vec<String>, String> {
+    fn check(_settings: types::ServerSettings) -> Result<Vec<String>, String> {
         Ok(Vec::new())
     }
 }
@@ -43,6 +43,8 @@ struct Session {
     database: String,
     /// Whether it goes on for ever when it is dropped.
     clings: Cell<bool>,
+    /// What an earlier instance saved.
+    state: Vec<u8>,
 }
 
 impl Drop for Session {
@@ -54,15 +56,16 @@ impl Drop for Session {
 }
 
 impl server::GuestSession for Session {
-    fn new(settings: types::Settings, kept: String) -> Self {
-        assert_ne!(kept, DOOM);
+    fn new(settings: types::ServerSettings, state: Vec<u8>) -> Self {
+        assert_ne!(state, DOOM);
         Self {
-            database: settings.database,
+            database: settings.engine.database,
             clings: Cell::new(false),
+            state,
         }
     }
 
-    fn handle(&self, line: Vec<u8>) -> Option<String> {
+    fn answer(&self, line: Vec<u8>) -> Option<String> {
         let line = String::from_utf8(line).expect("tests speak UTF-8");
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| {
@@ -71,19 +74,21 @@ impl server::GuestSession for Session {
                 .and_then(|word| word.parse().ok())
                 .unwrap_or(0)
         };
-        mailbox::bequeath(&["cut: ".into(), String::new()]);
         Some(match words[0] {
             "well" => "well".into(),
+            "state" => format!("{} bytes", self.state.len()),
             "cling" => {
                 self.clings.set(true);
                 "clings".into()
             }
             "doom" => {
-                mailbox::keep(DOOM);
+                control::save_state(DOOM);
                 panic!("so that the next one has to start");
             }
+            // What comes of it is in the hands of the one that takes over.
+            "lies" => panic!("so that another one has to reply"),
             "work" => work::misdeed(words[1]),
-            "mail" => mail::misdeed(words[1]),
+            "call" => calls::misdeed(words[1]),
             "names" => files::names(&words[1..]),
             "opens" => files::opens(number(1)),
             "churn" => files::churn(&self.database, number(1)),
@@ -92,21 +97,27 @@ impl server::GuestSession for Session {
             "locks" => files::locks(&self.database, number(1)),
             "handles" => files::handles(words[1]),
             "busy" => files::busy(&self.database, words[1]),
-            "windows" => windows::bad(&self.database),
-            "storm" => windows::storm(&self.database, number(1), number(2)),
+            "edges" => files::edges(&self.database),
+            "regions" => regions::bad(&self.database),
+            "storm" => regions::storm(&self.database, number(1), number(2)),
             "reply" => return lies::reply(words[1]),
             // Its turn has come after all.
-            "hear:" => "heard late".into(),
+            "triage:" => "answered late".into(),
             word => panic!("no misdeed {word}"),
         })
     }
 
-    fn overhear(&self, line: Vec<u8>) -> server::Overheard {
-        lies::overhear(&String::from_utf8(line).expect("tests speak UTF-8"))
+    fn triage(&self, line: Vec<u8>) -> server::Triaged {
+        lies::triage(&String::from_utf8(line).expect("tests speak UTF-8"))
     }
 
-    fn overlong(&self) -> String {
-        lies::long()
+    fn interrupted(&self, line: Vec<u8>, reason: server::Interruption) -> Option<String> {
+        let line = String::from_utf8(line).expect("tests speak UTF-8");
+        lies::interrupted(&line, reason, &self.state)
+    }
+
+    fn overlong(&self, head: Vec<u8>) -> String {
+        lies::overlong(&head)
     }
 }
 
@@ -115,7 +126,7 @@ impl command::Guest for Hostile {
         Vec::new()
     }
 
-    fn run(_: types::Settings, _: String, _: String) -> Result<String, command::Failure> {
+    fn run(_: types::CommandSettings, _: String, _: String) -> Result<String, command::Failure> {
         Ok(String::new())
     }
 }
@@ -128,7 +139,7 @@ impl shell::Guest for Hostile {
 struct Idle;
 
 impl shell::GuestSession for Idle {
-    fn new(_: types::Settings, _: bool, _: String) -> Self {
+    fn new(_: types::CommandSettings, _: bool, _: Vec<u8>) -> Self {
         Self
     }
 
@@ -136,7 +147,7 @@ impl shell::GuestSession for Idle {
         shell::Next::Ready
     }
 
-    fn forget(&self) {}
+    fn abandon(&self) {}
 
     fn finish(&self) -> u8 {
         0

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use wasip2::cli::stderr;
 use wasip2::random::random;
 
-use crate::bindings::sqlarium::sandbox::mailbox;
+use crate::bindings::sqlarium::sandbox::control;
 
 /// Goes on for ever and looks at nothing.
 pub fn spin() {
@@ -46,12 +46,12 @@ pub fn misdeed(name: &str) -> String {
                 all.push(black_box(vec![1_u8; 1 << 20]));
             }
         }
-        "poll" => loop {
+        "wait" => loop {
             // What it says is nothing to us.
-            mailbox::poll(u32::MAX);
+            control::wait(u32::MAX);
         },
-        "poll-fast" => loop {
-            mailbox::poll(0);
+        "check" => loop {
+            control::check();
         },
         "random" => loop {
             black_box(random::get_random_bytes(64 << 10));
@@ -71,8 +71,8 @@ pub fn misdeed(name: &str) -> String {
         "stderr-of-std" => {
             let _ = writeln!(io::stderr(), "\r\nsqlarium: all is well\x1b[2J");
         }
-        "fuel" => loop {
-            mailbox::fuel();
+        "usage" => loop {
+            control::usage();
         },
         name => panic!("no work {name}"),
     }

@@ -82,7 +82,7 @@ impl<'a> Wish<'a> {
 /// Runs `dump`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let sink = Sink::open(context, arguments)?;
-    let limit = context.settings.limits.text_chars;
+    let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let wish = Wish::of(arguments);
     let mut dump = context
@@ -96,7 +96,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     if !whole {
         output.extra.insert("more".into(), true.into());
         output.notes.push(format!(
-            "The SQL is cut: it is longer than {limit} characters (--text), and this part of it \
+            "The SQL is cut: it is longer than {limit} bytes (--text), and this part of it \
              does not recreate the database. Give out to write all of it to a file below the \
              root, or objects to dump fewer of them."
         ));

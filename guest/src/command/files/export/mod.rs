@@ -64,7 +64,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     };
     let mut sink = Sink::open(context, arguments)?;
     let format = format(arguments, table, sink.is_text());
-    let limit = context.settings.limits.text_chars;
+    let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let (rows, cut) = context.engine.database(arguments.db())?.look(|work| {
         let mut statement = work.read(&sql, &Params::None)?;
@@ -115,7 +115,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             format!("{rows} {unit} shown; ")
         };
         output.notes.push(format!(
-            "{shown}more rows exist than fit into {limit} characters (--text). Give out to write \
+            "{shown}more rows exist than fit into {limit} bytes (--text). Give out to write \
              all rows to a file below the root, or sql with LIMIT and OFFSET."
         ));
     } else if arguments

@@ -82,10 +82,11 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         dialect,
         skip: arguments.integer("skip").unwrap_or_default().unsigned_abs(),
         headed: !arguments.flag("no_header"),
-        most: usize::try_from(context.settings.limits.memory_bytes / 8).unwrap_or(usize::MAX),
+        most: usize::try_from(context.settings.engine.limits.memory_bytes / 8)
+            .unwrap_or(usize::MAX),
         files: &files,
     };
-    if context.settings.readonly {
+    if context.settings.engine.readonly {
         return Err(Failure::new(
             Status::Readonly,
             "Cannot import: --readonly refuses every write.",

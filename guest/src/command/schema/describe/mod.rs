@@ -92,7 +92,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
         Ok(Output {
             rows: Some(sample), ..
         }) => {
-            let limits = &context.settings.limits;
+            let limits = &context.settings.output;
             if arguments.wants_json() {
                 output.extra.insert(
                     "sample".into(),

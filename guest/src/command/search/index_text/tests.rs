@@ -6,14 +6,14 @@ use super::listed;
 use crate::answer::failure::Status;
 use crate::command::spec::context::Context;
 use crate::command::tests::{context, failure, json_of, text};
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 const DOCS: &str = "
     CREATE TABLE docs(id INTEGER PRIMARY KEY, title TEXT, body VARCHAR(99), n INTEGER, g TEXT AS (title || n));
     INSERT INTO docs(title, body, n) VALUES('Foxes', 'a red fox', 5), ('Dogs', NULL, 6);";
 
 fn made(sql: &str) -> Context {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     text(&mut context, "batch", json!({"sql": sql}));
     context
 }
@@ -200,14 +200,14 @@ fn nothing_that_is_there_is_touched() {
 
 #[test]
 fn it_is_a_write_and_refused_where_writing_is() {
-    let mut context = context(Settings {
+    let mut context = context(EngineSettings {
         readonly: true,
-        ..Settings::default()
+        ..EngineSettings::default()
     });
     let (status, _) = failure(&mut context, "index-text", json!({"table": "docs"}));
     assert_eq!(status, Status::NotFound);
     let file = crate::command::tests::File::new(DOCS);
-    let mut context = crate::command::tests::context(Settings {
+    let mut context = crate::command::tests::context(EngineSettings {
         readonly: true,
         ..file.settings()
     });

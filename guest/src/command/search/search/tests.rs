@@ -6,7 +6,7 @@ use super::in_quotes;
 use crate::answer::failure::Status;
 use crate::command::spec::context::Context;
 use crate::command::tests::{context, failure, json_of, text};
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 const DOCS: &str = "
     CREATE TABLE docs(id INTEGER PRIMARY KEY, title TEXT, body TEXT);
@@ -19,7 +19,7 @@ const DOCS: &str = "
     INSERT INTO docs_fts(docs_fts) VALUES('rebuild');";
 
 fn made(sql: &str) -> Context {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     text(&mut context, "batch", json!({"sql": sql}));
     context
 }

@@ -73,7 +73,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let most = arguments
         .integer("k")
         .map_or(ROWS, |k| u32::try_from(k).unwrap_or(u32::MAX))
-        .min(context.settings.limits.max_rows);
+        .min(context.settings.output.max_rows);
     let search = Search {
         table: arguments.required_text("table"),
         column: arguments.required_text("column"),

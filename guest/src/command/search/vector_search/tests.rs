@@ -1,6 +1,6 @@
 use super::*;
 use crate::command::tests::{context, failure, json_of, text};
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 const ROWS_SQL: &str = "
     CREATE TABLE docs(id INTEGER PRIMARY KEY, title TEXT, v BLOB);
@@ -11,7 +11,7 @@ const ROWS_SQL: &str = "
     CREATE VIEW seen AS SELECT * FROM docs;";
 
 fn shop() -> Context {
-    let mut context = context(Settings::default());
+    let mut context = context(EngineSettings::default());
     text(&mut context, "batch", json!({"sql": ROWS_SQL}));
     context
 }

@@ -6,9 +6,9 @@ use std::time::Instant;
 use anstyle::{AnsiColor, Style};
 use wasmtime::Result;
 
-use super::State;
-use super::bindings::console::{self, Stream};
-use super::imports::attend;
+use super::attend;
+use crate::sandbox::bindings::console::{self, Stream};
+use crate::sandbox::store::StoreData;
 use crate::terminal::Escaper;
 
 /// How a terminal shows errors.
@@ -52,7 +52,7 @@ impl Console {
     }
 }
 
-impl console::Host for State {
+impl console::Host for StoreData {
     async fn print(&mut self, stream: Stream, bytes: Vec<u8>) -> Result<bool> {
         self.in_time()?;
         let Some(console) = &mut self.console else {
@@ -61,10 +61,10 @@ impl console::Host for State {
         let began = Instant::now();
         let heard = console.print(stream, &bytes);
         // Whoever reads a page at a time does not use up the statement's time.
-        self.control.pause(began.elapsed());
+        self.budget.pause(began.elapsed());
         // Who has seen enough is to be heard, however little the guest computes.
-        let control = self.control.clone();
-        attend(&control).await;
+        let budget = self.budget.clone();
+        attend(&budget).await;
         Ok(heard)
     }
 }

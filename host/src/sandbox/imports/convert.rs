@@ -2,7 +2,8 @@
 
 use wasmtime::component::ResourceTableError;
 
-use super::bindings::storage as wit;
+use crate::sandbox::bindings::shared_memory::LockAction;
+use crate::sandbox::bindings::storage as wit;
 use crate::storage;
 
 /// A file operation that failed: with a code for the guest, or with a trap, which ends the call.
@@ -46,16 +47,24 @@ macro_rules! same_variants {
 }
 
 same_variants!(storage to wit: ErrorCode {
-    Busy, Full, NotFound, Denied, ReadOnly, CannotInit, NoSharedMemory, Invalid, Io, Exists
+    Busy, Full, NotFound, Denied, ReadOnly, CannotInit, Unsupported, Invalid, Io, Exists
 });
 same_variants!(wit to storage: Role {
     MainDatabase, MainJournal, Wal, SuperJournal, Temporary, Plain, Staged
 });
 same_variants!(wit to storage: LockLevel { None, Shared, Reserved, Pending, Exclusive });
 same_variants!(wit to storage: SyncMode { Normal, Full, DataOnly });
-same_variants!(wit to storage: ShmAction {
-    LockShared, LockExclusive, UnlockShared, UnlockExclusive
-});
+
+impl From<LockAction> for storage::ShmAction {
+    fn from(action: LockAction) -> Self {
+        match action {
+            LockAction::LockShared => Self::LockShared,
+            LockAction::LockExclusive => Self::LockExclusive,
+            LockAction::UnlockShared => Self::UnlockShared,
+            LockAction::UnlockExclusive => Self::UnlockExclusive,
+        }
+    }
+}
 
 impl From<wit::OpenOptions> for storage::OpenOptions {
     fn from(options: wit::OpenOptions) -> Self {
@@ -74,6 +83,8 @@ impl From<storage::Device> for wit::Device {
             sector_size: device.sector_size,
             characteristics: device.characteristics,
             shared_memory: device.shared_memory,
+            // Every kind of file can be read into place.
+            direct_io: true,
         }
     }
 }

@@ -6,16 +6,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use super::queue::Line;
 use crate::log::log;
-use crate::sandbox::control::Line;
 
 /// What comes from the client's side.
 #[derive(Debug)]
 pub enum Event {
     /// A line without its newline.
     Line(Line),
-    /// A line longer than the budget; nothing after it is read.
-    Overlong,
+    /// The start of a line that is longer than the budget; the rest of it is skipped.
+    Overlong(Line),
     /// The client closed its end.
     Closed,
     /// The operating system asks the process to end, with this signal.
@@ -28,7 +28,7 @@ const IN_FLIGHT: usize = 16;
 
 /// How long the process may take to end in good order after it was asked to. A client that does
 /// not read what it is sent would keep it for ever.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The signal that asked the process to end, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -53,17 +53,20 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
     loop {
         let mut line = Line::new();
         // One byte for the newline, or for being too long.
-        let event = match from
+        let read = from
             .by_ref()
             .take(limit.saturating_add(1))
-            .read_until(b'\n', &mut line)
-        {
+            .read_until(b'\n', &mut line);
+        let event = match read {
             Ok(0) => Event::Closed,
             Ok(_) if line.last() == Some(&b'\n') => {
                 line.pop();
                 Event::Line(line)
             }
-            Ok(_) if line.len() as u64 > limit => Event::Overlong,
+            Ok(_) if line.len() as u64 > limit => {
+                line.pop();
+                Event::Overlong(line)
+            }
             // The last line may come without its newline.
             Ok(_) => Event::Line(line),
             Err(error) => {
@@ -71,9 +74,16 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
                 Event::Closed
             }
         };
-        let last = !matches!(event, Event::Line(_));
-        if to.send(event).is_err() || last {
+        let (over, overlong) = (
+            matches!(event, Event::Closed),
+            matches!(event, Event::Overlong(_)),
+        );
+        // It is refused before its end is seen, which may never come.
+        if to.send(event).is_err() || over {
             return;
+        }
+        if overlong && let Err(error) = from.skip_until(b'\n') {
+            log(format_args!("standard input: {error}"));
         }
     }
 }
@@ -96,7 +106,7 @@ fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
                 // To wake whoever waits for a line. Where the queue is full nobody does.
                 let _ = to.try_send(Event::Signal(signal));
                 thread::spawn(move || {
-                    thread::sleep(FAREWELL);
+                    thread::sleep(SHUTDOWN_TIMEOUT);
                     std::process::exit(exit_code(signal).into());
                 });
             }
@@ -136,12 +146,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_exactly_the_limit_passes_and_a_longer_one_ends_the_reading() {
-        let events = events(b"12345\n\n123456\nmore\n", 5);
+    fn a_line_of_exactly_the_limit_passes_and_of_a_longer_one_the_start() {
+        let events = events(b"12345\n\n123456789\nmore\n123456", 5);
         assert!(matches!(&events[0], Event::Line(line) if line == b"12345"));
         assert!(matches!(&events[1], Event::Line(line) if line.is_empty()));
-        assert!(matches!(&events[2], Event::Overlong));
-        assert_eq!(events.len(), 3);
+        assert!(matches!(&events[2], Event::Overlong(head) if head == b"12345"));
+        assert!(matches!(&events[3], Event::Line(line) if line == b"more"));
+        assert!(matches!(&events[4], Event::Overlong(head) if head == b"12345"));
+        assert!(matches!(&events[5], Event::Closed));
+        assert_eq!(events.len(), 6);
     }
 
     #[test]

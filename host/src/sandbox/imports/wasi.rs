@@ -10,8 +10,8 @@ use wasmtime::component::{
 };
 use wasmtime::{Result, StoreContextMut, bail};
 
-use super::State;
 use crate::log::log;
+use crate::sandbox::store::StoreData;
 
 /// Random bytes that one call may ask for.
 const MAX_RANDOM: u64 = 64 << 10;
@@ -49,7 +49,7 @@ struct Stderr;
 struct Ready;
 
 /// Defines those of the component's WASI imports that do something.
-pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Result<()> {
+pub fn add_to_linker(linker: &mut Linker<StoreData>, component: &Component) -> Result<()> {
     let engine = linker.engine().clone();
     for (name, item) in component.component_type().imports(&engine) {
         let ComponentItem::ComponentInstance(instance) = item.ty else {
@@ -88,19 +88,22 @@ pub fn add_to_linker(linker: &mut Linker<State>, component: &Component) -> Resul
     Ok(())
 }
 
-fn monotonic_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn monotonic_clock(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     let start = Instant::now();
-    to.func_wrap("now", move |store: StoreContextMut<'_, State>, (): ()| {
-        store.data().in_time()?;
-        Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
-    })?;
-    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+    to.func_wrap(
+        "now",
+        move |store: StoreContextMut<'_, StoreData>, (): ()| {
+            store.data().in_time()?;
+            Ok((u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),))
+        },
+    )?;
+    to.func_wrap("resolution", |_: StoreContextMut<'_, StoreData>, (): ()| {
         Ok((1u64,))
     })
 }
 
-fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
-    to.func_wrap("now", |store: StoreContextMut<'_, State>, (): ()| {
+fn wall_clock(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
+    to.func_wrap("now", |store: StoreContextMut<'_, StoreData>, (): ()| {
         store.data().in_time()?;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -110,7 +113,7 @@ fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
             nanoseconds: now.subsec_nanos(),
         },))
     })?;
-    to.func_wrap("resolution", |_: StoreContextMut<'_, State>, (): ()| {
+    to.func_wrap("resolution", |_: StoreContextMut<'_, StoreData>, (): ()| {
         Ok((Datetime {
             seconds: 0,
             nanoseconds: 1,
@@ -118,10 +121,10 @@ fn wall_clock(mut to: LinkerInstance<'_, State>) -> Result<()> {
     })
 }
 
-fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn random(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "get-random-bytes",
-        |store: StoreContextMut<'_, State>, (length,): (u64,)| {
+        |store: StoreContextMut<'_, StoreData>, (length,): (u64,)| {
             store.data().in_time()?;
             if length > MAX_RANDOM {
                 bail!("the guest wants {length} random bytes at once");
@@ -133,74 +136,76 @@ fn random(mut to: LinkerInstance<'_, State>) -> Result<()> {
     )?;
     to.func_wrap(
         "get-random-u64",
-        |store: StoreContextMut<'_, State>, (): ()| {
+        |store: StoreContextMut<'_, StoreData>, (): ()| {
             store.data().in_time()?;
             Ok((getrandom::u64()?,))
         },
     )
 }
 
-fn insecure_seed(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn insecure_seed(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "insecure-seed",
-        |store: StoreContextMut<'_, State>, (): ()| {
+        |store: StoreContextMut<'_, StoreData>, (): ()| {
             store.data().in_time()?;
             Ok(((getrandom::u64()?, getrandom::u64()?),))
         },
     )
 }
 
-fn environment(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn environment(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "get-environment",
-        |store: StoreContextMut<'_, State>, (): ()| {
+        |store: StoreContextMut<'_, StoreData>, (): ()| {
             store.data().in_time()?;
             Ok((Vec::<(String, String)>::new(),))
         },
     )?;
-    to.func_wrap("get-arguments", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((Vec::<String>::new(),))
-    })?;
-    to.func_wrap("initial-cwd", |_: StoreContextMut<'_, State>, (): ()| {
-        Ok((None::<String>,))
-    })
+    to.func_wrap(
+        "get-arguments",
+        |_: StoreContextMut<'_, StoreData>, (): ()| Ok((Vec::<String>::new(),)),
+    )?;
+    to.func_wrap(
+        "initial-cwd",
+        |_: StoreContextMut<'_, StoreData>, (): ()| Ok((None::<String>,)),
+    )
 }
 
 /// A resource whose handles the host keeps.
-fn owned<T: 'static>(to: &mut LinkerInstance<'_, State>, name: &str) -> Result<()> {
+fn owned<T: 'static>(to: &mut LinkerInstance<'_, StoreData>, name: &str) -> Result<()> {
     to.resource(name, ResourceType::host::<T>(), |mut store, rep| {
         store.data_mut().table.delete(Resource::<T>::new_own(rep))?;
         Ok(())
     })
 }
 
-fn poll(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn poll(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "[method]pollable.ready",
-        |store: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| {
+        |store: StoreContextMut<'_, StoreData>, (_,): (Resource<Ready>,)| {
             store.data().in_time()?;
             Ok((true,))
         },
     )?;
     to.func_wrap(
         "[method]pollable.block",
-        |store: StoreContextMut<'_, State>, (_,): (Resource<Ready>,)| store.data().in_time(),
+        |store: StoreContextMut<'_, StoreData>, (_,): (Resource<Ready>,)| store.data().in_time(),
     )
 }
 
-fn stderr(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn stderr(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "get-stderr",
-        |mut store: StoreContextMut<'_, State>, (): ()| {
+        |mut store: StoreContextMut<'_, StoreData>, (): ()| {
             Ok((store.data_mut().table.push(Stderr)?,))
         },
     )
 }
 
-fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
+fn streams(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     to.func_wrap(
         "[method]output-stream.check-write",
-        |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+        |_: StoreContextMut<'_, StoreData>, (_,): (Resource<Stderr>,)| {
             Ok((Ok::<_, StreamError>(STDERR_CHUNK),))
         },
     )?;
@@ -210,7 +215,8 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
     ] {
         to.func_wrap(
             name,
-            |mut store: StoreContextMut<'_, State>, (_, text): (Resource<Stderr>, WasmList<u8>)| {
+            |mut store: StoreContextMut<'_, StoreData>,
+             (_, text): (Resource<Stderr>, WasmList<u8>)| {
                 store.data().in_time()?;
                 let text = text.as_le_slice(&store);
                 let room = MAX_STDERR.saturating_sub(store.data().stderr_bytes);
@@ -228,7 +234,7 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
     }
     to.func_wrap(
         "[method]output-stream.subscribe",
-        |mut store: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+        |mut store: StoreContextMut<'_, StoreData>, (_,): (Resource<Stderr>,)| {
             store.data().in_time()?;
             Ok((store.data_mut().table.push(Ready)?,))
         },
@@ -239,7 +245,7 @@ fn streams(mut to: LinkerInstance<'_, State>) -> Result<()> {
     ] {
         to.func_wrap(
             name,
-            |_: StoreContextMut<'_, State>, (_,): (Resource<Stderr>,)| {
+            |_: StoreContextMut<'_, StoreData>, (_,): (Resource<Stderr>,)| {
                 Ok((Ok::<(), StreamError>(()),))
             },
         )?;

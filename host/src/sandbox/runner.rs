@@ -1,0 +1,254 @@
+//! One instance of the guest, and what outlives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::Store;
+use wasmtime::component::ResourceAny;
+
+use super::Sandbox;
+use super::bindings::Sandbox as Bindings;
+use super::bindings::server::Interruption;
+use super::budget::{CallBudget, Stop};
+use super::client::{Client, SavedState};
+use super::imports::console::Console;
+use super::store::StoreData;
+use super::supervise::supervise;
+use crate::budgets::Budgets;
+use crate::storage::Storage;
+
+/// Fuel for making an instance, beside that of the call that needs it.
+const MAKING_FUEL: u64 = 100_000_000;
+
+/// Attends to nobody: while the guest waits, the processor is free.
+pub fn rest(time: Duration) -> Option<Stop> {
+    std::thread::sleep(time);
+    None
+}
+
+/// Runs calls on an instance, and makes a new one where the last was aborted.
+pub struct Runner {
+    sandbox: Sandbox,
+    budgets: Budgets,
+    storage: Option<Storage>,
+    client: Option<Client>,
+    saved: Option<Arc<SavedState>>,
+    console: Option<Console>,
+    instance: Option<Instance>,
+}
+
+/// An instance at work.
+pub struct Instance {
+    /// What calls it.
+    pub store: Store<StoreData>,
+    /// Its exports.
+    pub bindings: Bindings,
+    /// The session on it, once there is one.
+    pub session: Option<ResourceAny>,
+}
+
+impl Runner {
+    /// Nothing is granted, and nothing instantiated until the first call.
+    pub fn new(sandbox: Sandbox, budgets: Budgets) -> Self {
+        Self {
+            sandbox,
+            budgets,
+            storage: None,
+            client: None,
+            saved: None,
+            console: None,
+            instance: None,
+        }
+    }
+
+    /// Grants files. They outlive every instance.
+    #[must_use]
+    pub fn with_storage(self, storage: Storage) -> Self {
+        Self {
+            storage: Some(storage),
+            ..self
+        }
+    }
+
+    /// Takes what the guest saves.
+    #[must_use]
+    pub fn with_saved(self, saved: Arc<SavedState>) -> Self {
+        Self {
+            saved: Some(saved),
+            ..self
+        }
+    }
+
+    /// Lets the guest print for a person.
+    #[must_use]
+    pub fn with_console(self) -> Self {
+        Self {
+            console: Some(Console::new()),
+            ..self
+        }
+    }
+
+    /// Lets the guest learn of its client, and starts with a fresh instance for it.
+    pub fn connect(&mut self, client: Client) {
+        self.client = Some(client);
+        self.drop_instance();
+    }
+
+    /// The budgets in force.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// What the last instance saved.
+    pub fn saved(&self) -> Vec<u8> {
+        self.saved
+            .as_ref()
+            .map_or_else(Vec::new, |saved| saved.get())
+    }
+
+    /// Whether there is an instance with a session on it.
+    pub fn has_session(&self) -> bool {
+        self.instance
+            .as_ref()
+            .is_some_and(|instance| instance.session.is_some())
+    }
+
+    /// How many imports the instance has called.
+    #[cfg(test)]
+    pub fn imports_called(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| {
+            let calls = &instance.store.data().calls;
+            calls.load(std::sync::atomic::Ordering::Relaxed)
+        })
+    }
+
+    /// Runs `call` on the instance under the owner's budgets, making one if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Why the call was aborted; the instance is gone then.
+    pub fn call<T>(
+        &mut self,
+        attend: impl FnMut(Duration) -> Option<Stop>,
+        call: impl AsyncFnOnce(&mut Instance) -> wasmtime::Result<T>,
+    ) -> Result<T, Interruption> {
+        self.call_within(self.budgets.clone(), attend, call)
+    }
+
+    /// The same, within other budgets of fuel and time.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Runner::call`].
+    pub fn call_within<T>(
+        &mut self,
+        budgets: Budgets,
+        attend: impl FnMut(Duration) -> Option<Stop>,
+        call: impl AsyncFnOnce(&mut Instance) -> wasmtime::Result<T>,
+    ) -> Result<T, Interruption> {
+        let fuel = budgets.fuel;
+        let budget = Arc::new(CallBudget::new(budgets));
+        let work = async {
+            if self.instance.is_none() {
+                let mut data = StoreData::new(self.budgets.clone());
+                data.budget = budget.clone();
+                data.storage.clone_from(&self.storage);
+                data.client.clone_from(&self.client);
+                data.saved.clone_from(&self.saved);
+                data.console = self.console;
+                let mut store = self.sandbox.store(data, MAKING_FUEL)?;
+                let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
+                self.instance = Some(Instance {
+                    store,
+                    bindings,
+                    session: None,
+                });
+            }
+            let instance = self.instance.as_mut().expect("just made");
+            instance.store.set_fuel(fuel)?;
+            let data = instance.store.data_mut();
+            data.budget = budget.clone();
+            data.memory.refused = false;
+            call(instance).await
+        };
+        supervise(work, &budget, attend).map_err(|aborted| {
+            let starved = self
+                .instance
+                .take()
+                .is_some_and(|instance| instance.store.data().memory.refused);
+            aborted.log("a call was aborted");
+            aborted.reason(&budget, starved)
+        })
+    }
+
+    /// Lets the session close its databases, and drops the instance.
+    pub fn close(&mut self) {
+        if self.has_session() {
+            let _ = self.call(rest, async |instance| match instance.session.take() {
+                Some(session) => session.resource_drop_async(&mut instance.store).await,
+                None => Ok(()),
+            });
+        }
+        self.drop_instance();
+    }
+
+    /// Drops the instance as it is: its memory, then the files that it held.
+    pub fn drop_instance(&mut self) {
+        self.instance = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::bindings::types::{CommandSettings, EngineSettings};
+    use crate::storage::{Grants, Served};
+
+    #[test]
+    fn a_call_that_is_aborted_while_its_instance_is_made_loses_no_files() {
+        let grants = Grants {
+            database: Served::Memory {
+                name: "shop".into(),
+            },
+            record: None,
+            files: Vec::new(),
+            root: None,
+        };
+        let storage = Storage::new(grants, 1 << 20).unwrap();
+        let budgets = Budgets {
+            // Less than an instance starts with.
+            memory: 1,
+            ..Budgets::default()
+        };
+        let mut runner = Runner::new(Sandbox::new().unwrap(), budgets).with_storage(storage);
+        let settings = CommandSettings {
+            engine: EngineSettings {
+                database: "shop".into(),
+                title: "shop".into(),
+                in_memory: true,
+                readonly: false,
+                root: false,
+                notes: String::new(),
+                undo: None,
+                limits: Budgets::default().engine_limits(),
+            },
+            output: Budgets::default().output_limits(),
+        };
+        let exec = |runner: &mut Runner| {
+            let arguments = r#"{"sql":"CREATE TABLE t (a)"}"#;
+            runner.call(rest, async |instance| {
+                let commands = instance.bindings.sqlarium_sandbox_command();
+                let store = &mut instance.store;
+                commands.call_run(store, &settings, "exec", arguments).await
+            })
+        };
+        let refused = exec(&mut runner).unwrap_err();
+        let reason = format!("{refused:?}");
+        assert!(reason.contains("the sandbox failed"), "{reason}");
+        runner.budgets.memory = Budgets::default().memory;
+        let done = exec(&mut runner)
+            .expect("a call")
+            .map_err(|failure| failure.text);
+        assert_eq!(done.as_deref(), Ok("Done.\n"));
+    }
+}
