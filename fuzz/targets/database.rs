@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use sqlarium_fuzz::{HOST, files, settings, split};
 use sqlarium_guest::answer::failure::Status;
 use sqlarium_guest::command::invoke::invoke;
-use sqlarium_guest::command::spec::audience::Audience;
-use sqlarium_guest::command::spec::command::{Command, Effect};
-use sqlarium_guest::command::spec::context::Context;
+use sqlarium_guest::command::interface::audience::Audience;
+use sqlarium_guest::command::interface::command::{Command, Effect};
+use sqlarium_guest::command::interface::context::Context;
 use sqlarium_guest::registry::REGISTRY;
 
 /// Statements that read.

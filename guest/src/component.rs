@@ -7,12 +7,12 @@ use crate::bindings::exports::sqlarium::sandbox::{
     command as command_export, server, shell as shell_export,
 };
 use crate::bindings::sqlarium::sandbox::{console, control, types};
+use crate::command::interface::argument::{Shape, accepted};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::audience::Audience;
+use crate::command::interface::command::Command;
+use crate::command::interface::context::Context;
 use crate::command::invoke::invoke;
-use crate::command::spec::argument::{Shape, accepted};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::audience::Audience;
-use crate::command::spec::command::Command;
-use crate::command::spec::context::Context;
 use crate::host::{Host, Interruption, Stream, Usage, Verdict};
 use crate::protocol::{self, Session, Triaged};
 use crate::registry::REGISTRY;
@@ -22,7 +22,6 @@ use crate::settings::{
 };
 use crate::shell::console::Streams;
 use crate::shell::{Next, Shell, completion};
-use crate::storage::{Storage, wit::Imported};
 
 struct Component;
 
@@ -73,9 +72,6 @@ impl Host for Imports {
             Stream::Errors => console::Stream::Errors,
         };
         console::print(stream, bytes)
-    }
-    fn storage(&self) -> &dyn Storage {
-        &Imported
     }
 }
 
@@ -274,7 +270,7 @@ impl shell_export::GuestSession for Terminal {
         context.engine.interrupt().begin(None);
         let line = String::from_utf8_lossy(&line);
         let next = shell.feed(&line, context, &mut Streams::new(&HOST));
-        let state = shell.kept(context);
+        let state = shell.saved_state(context);
         if state != *saved {
             HOST.save_state(state.as_bytes());
             *saved = state;

@@ -4,11 +4,11 @@
 
 use crate::command::about::{about, capabilities};
 use crate::command::files::{backup, create, dump, export, import, migrate};
+use crate::command::interface::command::{Command, Registry};
 use crate::command::maintenance::{analyze, checkpoint, integrity, stats};
 use crate::command::schema::{databases, describe, explain, indexes, schema, tables};
 use crate::command::search::{index_text, search, vector_search};
 use crate::command::select::SELECT;
-use crate::command::spec::command::{Command, Registry};
 use crate::command::sql::{batch, exec, query};
 use crate::command::undo::undo;
 use crate::protocol::revision::Revision;
@@ -60,7 +60,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::command::spec::command::Effect;
+    use crate::command::interface::command::Effect;
 
     #[test]
     fn every_name_is_there_once_and_leads_to_its_command() {

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::spec::argument::OUTPUT;
-use super::spec::arguments::Arguments;
-use super::spec::command::Command;
-use super::spec::context::Context;
+use super::interface::argument::OUTPUT;
+use super::interface::arguments::Arguments;
+use super::interface::command::Command;
+use super::interface::context::Context;
 use crate::answer::failure::Failure;
 use crate::render::{self, Meter};
 

@@ -1,6 +1,6 @@
 //! The commands.
 //!
-//! - [`spec`]: what a command is, and what it works with.
+//! - [`interface`]: what a command is, and what it works with.
 //! - [`invoke`]: a call of one.
 //! - A folder for each group that help shows, and [`select`] for the tools of `--tools select`.
 //!
@@ -8,12 +8,12 @@
 
 pub mod about;
 pub mod files;
+pub mod interface;
 pub mod invoke;
 pub mod maintenance;
 pub mod schema;
 pub mod search;
 pub mod select;
-pub mod spec;
 pub mod sql;
 pub mod undo;
 

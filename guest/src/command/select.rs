@@ -1,14 +1,14 @@
 //! The three tools of `--tools select`, for a client that should only look.
 
+use super::interface::argument::{Argument, Shape};
+use super::interface::arguments::Arguments;
+use super::interface::command::{Command, Effect, Group};
+use super::interface::context::Context;
 use super::schema::{describe, tables};
-use super::spec::argument::{Argument, Shape};
-use super::spec::arguments::Arguments;
-use super::spec::command::{Command, Effect, Group};
-use super::spec::context::Context;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::statement::params::Params;
-use crate::text::lexer::{Kind, Token, tokens};
+use crate::text::lexer::{Token, TokenKind, tokens};
 
 /// Rows of `run_select` when neither the call nor the SQL says.
 const DEFAULT_ROWS: u32 = 50;
@@ -140,8 +140,8 @@ fn written_limit(code: &[Token<'_>]) -> Option<u64> {
     let mut after = None;
     for (index, token) in code.iter().enumerate() {
         match (token.kind, token.text) {
-            (Kind::Sign, "(") => depth += 1,
-            (Kind::Sign, ")") => depth -= 1,
+            (TokenKind::Sign, "(") => depth += 1,
+            (TokenKind::Sign, ")") => depth -= 1,
             _ if depth == 0 && token.is("LIMIT") => after = Some(index + 1),
             _ => {}
         }

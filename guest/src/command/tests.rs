@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 
+use super::interface::argument::accepted;
+use super::interface::audience::Audience;
+use super::interface::command::Group;
+use super::interface::context::Context;
+use super::interface::toolset::Toolset;
 use super::invoke::{Answer, invoke};
-use super::spec::argument::accepted;
-use super::spec::audience::Audience;
-use super::spec::command::Group;
-use super::spec::context::Context;
-use super::spec::toolset::Toolset;
 use crate::answer::failure::Status;
 use crate::host::Alone;
 use crate::registry::REGISTRY;

@@ -19,7 +19,7 @@ pub mod vfs;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::database::staged::Draft;
+use self::database::staged::StagedDatabase;
 use crate::host::interrupt::InterruptCheck;
 use database::Database;
 
@@ -27,6 +27,7 @@ use crate::answer::failure::{Failure, Status};
 use crate::host::Host;
 use crate::settings::notes::Notes;
 use crate::settings::{EngineSettings, OutputLimits};
+use crate::storage;
 use crate::storage::streams::Files;
 
 /// How many databases below the root stay open at once.
@@ -107,7 +108,11 @@ impl Engine {
 
     /// The plain files.
     pub fn files(&self) -> Files {
-        Files::new(Arc::clone(&self.settings), Arc::clone(&self.interrupt))
+        Files::new(
+            Arc::clone(&self.settings),
+            Arc::clone(&self.interrupt),
+            storage::granted(),
+        )
     }
 
     /// A new database, to be filled and then published as `name`, a path. What has the
@@ -116,8 +121,8 @@ impl Engine {
     /// # Errors
     ///
     /// As for [`Files::write`].
-    pub fn draft(&self, name: &str, replace: bool) -> Result<Draft, Failure> {
-        Draft::new(name, replace, &self.settings, &self.interrupt, self.files())
+    pub fn staged_database(&self, name: &str, replace: bool) -> Result<StagedDatabase, Failure> {
+        StagedDatabase::new(name, replace, &self.settings, &self.interrupt, self.files())
     }
 
     /// Whether `db` means the served database.

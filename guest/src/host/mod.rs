@@ -4,8 +4,6 @@ use std::time::Duration;
 
 pub mod interrupt;
 
-use crate::storage::{NOWHERE, Storage};
-
 /// Why a call has to end before its work is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interruption {
@@ -78,19 +76,10 @@ pub trait Host: Sync {
     fn print(&self, _stream: Stream, _bytes: &[u8]) -> bool {
         false
     }
-    /// The files; none by default.
-    fn storage(&self) -> &dyn Storage {
-        &NOWHERE
-    }
 }
 
 /// A host that never interferes, for unit tests.
 #[derive(Debug)]
 pub struct Alone;
 
-impl Host for Alone {
-    #[cfg(test)]
-    fn storage(&self) -> &dyn Storage {
-        &crate::storage::local::Local
-    }
-}
+impl Host for Alone {}

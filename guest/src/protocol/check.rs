@@ -1,8 +1,8 @@
 //! Whether the owner's choices can be served, before any client is.
 
-use crate::command::schema::annotate::astray;
-use crate::command::spec::command::Registry;
-use crate::command::spec::toolset::Toolset;
+use crate::command::interface::command::Registry;
+use crate::command::interface::toolset::Toolset;
+use crate::command::schema::annotate::unmatched;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::settings::ServerSettings;
@@ -53,7 +53,7 @@ pub fn warnings(settings: &ServerSettings, host: &'static dyn Host) -> Vec<Strin
     }
     engine
         .database(None)
-        .and_then(|database| database.inspect(|connection| astray(connection, &notes)))
+        .and_then(|database| database.inspect(|connection| unmatched(connection, &notes)))
         // Whatever is wrong with the database is said when it is used.
         .unwrap_or_default()
 }

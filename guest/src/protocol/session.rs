@@ -12,7 +12,7 @@ use super::revision::{NoId, Revision};
 use super::state::SavedState;
 use super::tools::{self, Call, Toolbox};
 use super::triage::is_cancelled;
-use crate::command::spec::command::Registry;
+use crate::command::interface::command::Registry;
 use crate::host::Host;
 use crate::settings::ServerSettings;
 

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use super::session::Session;
 use super::tools::{Notify, Toolbox};
 use crate::answer::failure::{Failure, Status};
+use crate::command::interface::command::Effect;
 use crate::command::invoke::Answer;
-use crate::command::spec::command::Effect;
 use crate::host::{Host, Verdict};
 use crate::settings::ServerSettings;
 

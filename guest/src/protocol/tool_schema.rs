@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::command::spec::argument::{Argument, Shape, accepted};
-use crate::command::spec::command::{Command, Effect};
+use crate::command::interface::argument::{Argument, Shape, accepted};
+use crate::command::interface::command::{Command, Effect};
 use crate::settings::EngineSettings;
 
 /// The tool as it stands in `tools/list`.
@@ -93,7 +93,7 @@ fn annotations(effect: Effect) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::spec::toolset::Toolset;
+    use crate::command::interface::toolset::Toolset;
     use crate::registry::REGISTRY;
 
     fn size(tools: &str) -> usize {

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::console::Streams;
-use super::{Refusal, Scene, Shell, error};
+use super::{LineError, Shell, ShellContext, error};
 use crate::answer::output::Output;
 use crate::command::files::dump;
 use crate::command::files::import::SEPARATORS;
-use crate::command::spec::arguments::Arguments;
+use crate::command::interface::arguments::Arguments;
 use crate::render::mode::{Format, Mode};
 use crate::storage::streams::STREAM;
 
@@ -20,14 +20,14 @@ fn call(
     shell: &mut Shell,
     name: &str,
     given: Map<String, Value>,
-    scene: &mut Scene<'_>,
-) -> Result<(), Refusal> {
-    let output = invoke(shell, name, given, Map::new(), scene)?;
-    say(shell, output, scene)
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    let output = invoke(shell, name, given, Map::new(), cx)?;
+    say(shell, output, cx)
 }
 
-fn say(shell: &mut Shell, output: Output, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let mut out = shell.out(scene);
+fn say(shell: &mut Shell, output: Output, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+    let mut out = shell.out(cx);
     if let Some(text) = output.text {
         write!(out, "{text}")?;
     }
@@ -43,19 +43,19 @@ fn invoke(
     name: &str,
     mut given: Map<String, Value>,
     own: Map<String, Value>,
-    scene: &mut Scene<'_>,
-) -> Result<Output, Refusal> {
-    let Some(command) = scene.context.registry.find(name) else {
+    cx: &mut ShellContext<'_>,
+) -> Result<Output, LineError> {
+    let Some(command) = cx.context.registry.find(name) else {
         return Err(error(format!("there is no command {name}")));
     };
     if let Some(db) = &shell.db {
         given.insert("db".into(), db.as_str().into());
     }
-    let mut arguments = Arguments::check(command, &given, &scene.context.settings.engine)?;
+    let mut arguments = Arguments::check(command, &given, &cx.context.settings.engine)?;
     for (name, value) in own {
         arguments = arguments.with(&name, value);
     }
-    Ok((command.run)(scene.context, &arguments)?)
+    Ok((command.run)(cx.context, &arguments)?)
 }
 
 /// Words apart from options; an option is known by its name with one dash or two.
@@ -98,33 +98,45 @@ fn flags(words: &Words<'_>, names: &[(&str, &str)]) -> Map<String, Value> {
 }
 
 /// `.backup`; the database is `main`, named or not.
-pub fn backup(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn backup(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let words = Words::of(given);
     let file = match words.plain.as_slice() {
         [file] | ["main", file] if words.only(&["overwrite"]) => *file,
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
     let mut arguments = flags(&words, &[("overwrite", "overwrite")]);
     arguments.insert("file".into(), file.into());
-    call(shell, "backup", arguments, scene)
+    call(shell, "backup", arguments, cx)
 }
 
 /// `.restore`.
-pub fn restore(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn restore(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let words = Words::of(given);
     let file = match words.plain.as_slice() {
         [file] | ["main", file] if words.only(&[]) => *file,
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
-    if shell.database(scene.context)?.in_transaction() {
+    if shell.database(cx.context)?.in_transaction() {
         return Err(error("a transaction is open; COMMIT or ROLLBACK it first"));
     }
     let arguments = Map::from_iter([("file".to_owned(), file.into())]);
-    call(shell, "restore", arguments, scene)
+    call(shell, "restore", arguments, cx)
 }
 
 /// `.import`. The format is that of an option, or else what the separators in force make.
-pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn import(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let mut rest = given.to_vec();
     let mut arguments = Map::new();
     if let Some(at) = rest
@@ -132,17 +144,17 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
         .position(|word| word.trim_start_matches('-') == "skip")
     {
         let Some(number) = rest.get(at + 1).and_then(|word| word.parse::<i64>().ok()) else {
-            return Err(Refusal::Usage);
+            return Err(LineError::Usage);
         };
         arguments.insert("skip".into(), number.into());
         rest.drain(at..at + 2);
     }
     let words = Words::of(&rest);
     let [file, table] = words.plain.as_slice() else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
     if !words.only(&["csv", "tsv", "ascii", "no-header", "v"]) {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     }
     let chosen = ["csv", "tsv", "ascii"]
         .into_iter()
@@ -165,19 +177,19 @@ pub fn import(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     }
     arguments.insert("file".into(), (*file).into());
     arguments.insert("table".into(), (*table).into());
-    let output = invoke(shell, "import", arguments, own, scene)?;
+    let output = invoke(shell, "import", arguments, own, cx)?;
     if words.has("v") {
-        return say(shell, output, scene);
+        return say(shell, output, cx);
     }
     // As the sqlite3 program, it says nothing unless there is something to be said.
     for note in output.notes {
-        scene.console.complain(&note)?;
+        cx.console.complain(&note)?;
     }
     Ok(())
 }
 
 /// What stands behind fields and behind records, if each is one byte.
-fn separators(format: &Format) -> Result<String, Refusal> {
+fn separators(format: &Format) -> Result<String, LineError> {
     let row = match format.row_separator.as_str() {
         // What CSV is written with; it is read with either.
         "\r\n" => "\n",
@@ -202,11 +214,15 @@ fn separators(format: &Format) -> Result<String, Refusal> {
 }
 
 /// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
-pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn dump_sql(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let words = Words::of(given);
     // Line breaks are always written as they are, which is what --newlines asks for.
     if !words.only(&["data-only", "newlines", "nosys", "preserve-rowids"]) {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     }
     let mut arguments = flags(&words, &[("data-only", "data_only")]);
     let mut own = flags(
@@ -217,20 +233,20 @@ pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> R
         ],
     );
     own.insert(dump::PATTERNS.into(), words.plain.into());
-    scene.console.flush()?;
-    scene.context.outlet = match &shell.redirect {
+    cx.console.flush()?;
+    cx.context.outlet = match &shell.redirect {
         Some(redirect) => Some(redirect.file.clone()),
-        None if scene.context.audience.is_person() => {
-            Some(Rc::new(RefCell::new(Streams::new(scene.context.host))))
+        None if cx.context.audience.is_person() => {
+            Some(Rc::new(RefCell::new(Streams::new(cx.context.host))))
         }
         None => None,
     };
-    if scene.context.outlet.is_some() {
+    if cx.context.outlet.is_some() {
         arguments.insert("out".into(), STREAM.into());
     }
     let result =
-        invoke(shell, "dump", arguments, own, scene).and_then(|output| say(shell, output, scene));
-    let flushed = match scene.context.outlet.take() {
+        invoke(shell, "dump", arguments, own, cx).and_then(|output| say(shell, output, cx));
+    let flushed = match cx.context.outlet.take() {
         Some(outlet) => outlet.borrow_mut().flush(),
         None => Ok(()),
     };
@@ -239,18 +255,22 @@ pub fn dump_sql(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> R
 }
 
 /// `.export`: a table into a file.
-pub fn export(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn export(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     const FORMATS: [&str; 8] = [
         "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
     ];
     let words = Words::of(given);
     let [table, file] = words.plain.as_slice() else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
     let mut known = vec!["overwrite", "no-header"];
     known.extend(FORMATS);
     if !words.only(&known) {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     }
     let options = [("overwrite", "overwrite"), ("no-header", "no_header")];
     let mut arguments = flags(&words, &options);
@@ -259,5 +279,5 @@ pub fn export(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Res
     }
     arguments.insert("table".into(), (*table).into());
     arguments.insert("out".into(), (*file).into());
-    call(shell, "export", arguments, scene)
+    call(shell, "export", arguments, cx)
 }

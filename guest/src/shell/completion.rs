@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Shell;
 use super::dot::DOTS;
-use crate::command::spec::context::Context;
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{relations, text};
 use crate::render::mode::{NAMES, identifier};
 use crate::text::keyword;

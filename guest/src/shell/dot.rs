@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use super::{
-    Refusal, Scene, Shell, commands, error, expert, files, lint, listings, parameter, set, words,
+    LineError, Shell, ShellContext, commands, error, expert, files, lint, listings, parameter, set,
+    words,
 };
 use crate::text::suggest::nearest;
 
 /// Runs a dot command; its words come without its name.
-type Run = fn(&mut Shell, &[String], &mut Scene<'_>) -> Result<(), Refusal>;
+type Run = fn(&mut Shell, &[String], &mut ShellContext<'_>) -> Result<(), LineError>;
 
 /// One dot command.
 pub struct Dot {
@@ -25,8 +26,8 @@ pub struct Dot {
 
 impl Dot {
     /// How to call it, as a refusal.
-    fn usage(&self) -> Refusal {
-        Refusal::Said(format!("Usage: {}", self.call()))
+    fn usage(&self) -> LineError {
+        LineError::Said(format!("Usage: {}", self.call()))
     }
 
     fn call(&self) -> String {
@@ -383,15 +384,15 @@ fn find(word: &str) -> Option<&'static Dot> {
 }
 
 /// Runs the dot command of a line that comes without its dot.
-pub fn run(shell: &mut Shell, line: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn run(shell: &mut Shell, line: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
     let words = words::split(line);
     let (name, rest) = match words.split_first() {
         Some((name, rest)) => (name.as_str(), rest),
         None => ("", &[][..]),
     };
     if let Some(dot) = find(name) {
-        return (dot.run)(shell, rest, scene).map_err(|refusal| match refusal {
-            Refusal::Usage => dot.usage(),
+        return (dot.run)(shell, rest, cx).map_err(|refusal| match refusal {
+            LineError::Usage => dot.usage(),
             refusal => refusal,
         });
     }
@@ -411,8 +412,8 @@ pub fn run(shell: &mut Shell, line: &str, scene: &mut Scene<'_>) -> Result<(), R
     )))
 }
 
-fn help(shell: &mut Shell, words: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let mut out = shell.out(scene);
+fn help(shell: &mut Shell, words: &[String], cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+    let mut out = shell.out(cx);
     let Some(pattern) = words.first() else {
         for dot in DOTS {
             let first = dot.help.lines().next().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::{Refusal, Scene, Shell, error};
+use super::{LineError, Shell, ShellContext, error};
 use crate::engine::database::shell::statements;
 use crate::engine::schema::catalogue::{quote, relations, text};
 use crate::render::mode::identifier;
@@ -27,8 +27,12 @@ pub struct Expert {
 }
 
 /// Runs the dot command: the next statements are examined instead of run.
-pub fn turn_on(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
-    let said = |text: String| Err(Refusal::Said(text));
+pub fn turn_on(
+    shell: &mut Shell,
+    given: &[String],
+    _: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    let said = |text: String| Err(LineError::Said(text));
     let mut expert = Expert::default();
     let mut given = given.iter();
     while let Some(word) = given.next() {
@@ -59,9 +63,9 @@ pub fn advise(
     shell: &mut Shell,
     sql: &str,
     expert: Expert,
-    scene: &mut Scene<'_>,
-) -> Result<(), Refusal> {
-    let schema = shell.database(scene.context)?.inspect(Schema::read)?;
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    let schema = shell.database(cx.context)?.inspect(Schema::read)?;
     let model = schema.model().map_err(|why| {
         error(format!(
             "the schema cannot be recreated to try indexes: {why}."
@@ -69,10 +73,10 @@ pub fn advise(
     })?;
     let mut studied = Vec::new();
     for statement in statements(sql).into_iter().map(str::trim) {
-        let advice = study(&model, statement, &schema.columns).map_err(error)?;
+        let advice = find_indexes(&model, statement, &schema.columns).map_err(error)?;
         studied.push((statement, advice));
     }
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     if expert.verbose {
         writeln!(out, "-- Candidates -----------------------------")?;
         let candidates = studied.iter().flat_map(|(_, advice)| &advice.candidates);
@@ -182,7 +186,7 @@ struct Advice {
 }
 
 /// Finds the indexes that the planner would use for `sql`, and the plan with them.
-fn study(
+fn find_indexes(
     model: &Connection,
     sql: &str,
     tables: &[(String, Vec<String>)],
@@ -190,7 +194,7 @@ fn study(
     // Also says what is wrong with the statement, before anything is tried.
     plan(model, sql)?;
     model.execute_batch("SAVEPOINT trial")?;
-    let tried = attempt(model, sql, tables);
+    let tried = try_indexes(model, sql, tables);
     model.execute_batch("ROLLBACK TO trial; RELEASE trial")?;
     let (made, steps) = tried?;
     let uses = |name: &str| {
@@ -230,7 +234,7 @@ fn statement((_, table, columns): &Candidate) -> String {
 }
 
 /// Makes every index that could help, and answers them and the plan that they lead to.
-fn attempt(
+fn try_indexes(
     model: &Connection,
     sql: &str,
     tables: &[(String, Vec<String>)],

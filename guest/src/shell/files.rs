@@ -2,28 +2,36 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use super::redirect::{Made, Redirect};
-use super::{Refusal, Scene, Shell, error};
+use super::redirect::{Redirect, StagedFile};
+use super::{LineError, Shell, ShellContext, error};
 
 /// Files that may read one another.
 const DEEPEST: usize = 25;
 
 /// `.output`: results go to a file from now on, or to the console again.
-pub fn output(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    redirect(shell, given, scene, "output")
+pub fn output(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    redirect(shell, given, cx, "output")
 }
 
 /// `.once`: the results of the next statement or dot command go to a file.
-pub fn once(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    redirect(shell, given, scene, "once")
+pub fn once(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    redirect(shell, given, cx, "once")
 }
 
 fn redirect(
     shell: &mut Shell,
     given: &[String],
-    scene: &mut Scene<'_>,
+    cx: &mut ShellContext<'_>,
     command: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), LineError> {
     let replace = |word: &&String| matches!(word.as_str(), "--overwrite" | "-overwrite");
     let names: Vec<&String> = given.iter().filter(|word| !replace(word)).collect();
     shell.close_redirect()?;
@@ -34,12 +42,12 @@ fn redirect(
             return Err(error("the sandbox cannot start programs; name a file"));
         }
         [name] if !name.starts_with('-') => name.as_str(),
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
-    let files = scene.context.engine.files();
+    let files = cx.context.engine.files();
     let writer = files.write(name, given.iter().any(|word| replace(&word)))?;
     shell.redirect = Some(Redirect {
-        file: Made::new(writer, files),
+        file: StagedFile::new(writer, files),
         name: name.to_owned(),
         // This dot command, and the next line.
         left: (command == "once").then_some(2),
@@ -48,9 +56,13 @@ fn redirect(
 }
 
 /// `.read`: takes the lines of a file as if they stood here.
-pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn read(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let [name] = given else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
     if name.starts_with('|') {
         return Err(error("the sandbox cannot start programs; name a file"));
@@ -58,9 +70,9 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
     if shell.depth >= DEEPEST {
         return Err(error(format!("input nesting limit ({DEEPEST}) reached")));
     }
-    let files = scene.context.engine.files();
+    let files = cx.context.engine.files();
     let mut reader = files.read(name)?;
-    let limit = scene.context.settings.engine.limits.sql_bytes;
+    let limit = cx.context.settings.engine.limits.sql_bytes;
     let line = std::mem::replace(&mut shell.line, 0);
     shell.depth += 1;
     let result = loop {
@@ -71,7 +83,7 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
             .read_until(b'\n', &mut bytes);
         match read {
             Err(failed) => break Err(files.failure(&failed).into()),
-            Ok(0) => break shell.flush_pending(scene),
+            Ok(0) => break shell.flush_pending(cx),
             Ok(_) => {}
         }
         if bytes.last() == Some(&b'\n') {
@@ -83,13 +95,13 @@ pub fn read(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         }
         shell.line += 1;
         let errors = shell.errors;
-        match shell.take(&String::from_utf8_lossy(&bytes), scene) {
+        match shell.take(&String::from_utf8_lossy(&bytes), cx) {
             // As in the sqlite3 program, the end of this file.
-            Err(Refusal::Quit(0)) => break Ok(()),
+            Err(LineError::Quit(0)) => break Ok(()),
             Err(refusal) => break Err(refusal),
             Ok(()) => {}
         }
-        if shell.errors > errors && (shell.state.bail || shell.stopped(scene)) {
+        if shell.errors > errors && (shell.state.bail || shell.stopped(cx)) {
             break Ok(());
         }
     };

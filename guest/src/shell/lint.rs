@@ -4,17 +4,21 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::{Refusal, Scene, Shell};
+use super::{LineError, Shell, ShellContext};
 use crate::engine::schema::catalogue::{quote, text};
 
 /// Runs the dot command.
-pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn run(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let (mut verbose, mut grouped) = (false, false);
     let Some((what, options)) = given.split_first() else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
     if !stands_for(what, "fkey-indexes") {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     }
     for option in options {
         if stands_for(option, "-verbose") {
@@ -22,15 +26,15 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
         } else if stands_for(option, "-groupbyparent") {
             grouped = true;
         } else {
-            return Err(Refusal::Usage);
+            return Err(LineError::Usage);
         }
     }
-    let mut findings = shell.database(scene.context)?.inspect(findings)?;
+    let mut findings = shell.database(cx.context)?.inspect(findings)?;
     findings.retain(|finding| verbose || finding.missing);
     if grouped {
         findings.sort_by_key(|finding| finding.parent.to_lowercase());
     }
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     let mut parent = None;
     for finding in findings {
         if grouped {

@@ -4,19 +4,23 @@ use std::io::Write;
 
 use rusqlite::Connection;
 
-use super::{Refusal, Scene, Shell};
+use super::{LineError, Shell, ShellContext};
 use crate::engine::schema::catalogue::{quote, text};
 use crate::render::mode::identifier;
 use crate::text::lexer;
 use crate::text::pad::left;
 
 /// `.databases`.
-pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let readonly = scene.context.settings.engine.readonly;
-    let database = shell.database(scene.context)?;
+pub fn databases(
+    shell: &mut Shell,
+    _: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    let readonly = cx.context.settings.engine.readonly;
+    let database = shell.database(cx.context)?;
     let title = database.title().to_owned();
     let names = database.inspect(schemas)?;
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     for name in names {
         let main = name == "main";
         let file = if main { title.as_str() } else { "\"\"" };
@@ -27,21 +31,29 @@ pub fn databases(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Resu
 }
 
 /// `.tables`.
-pub fn tables(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn tables(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     // What follows is passed over, as the sqlite3 program does.
     let pattern = given.first().map_or("%", String::as_str);
     let condition = "type IN ('table','view') AND name NOT LIKE 'sqlite__%' AND name LIKE ?1";
-    names(shell, condition, pattern, scene)
+    names(shell, condition, pattern, cx)
 }
 
 /// `.indexes`.
-pub fn indexes(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn indexes(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let pattern = match given {
         [] => "%",
         [pattern] => pattern,
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
-    names(shell, "type='index' AND tbl_name LIKE ?1", pattern, scene)
+    names(shell, "type='index' AND tbl_name LIKE ?1", pattern, cx)
 }
 
 /// Prints the names of what meets a condition, in columns.
@@ -49,11 +61,11 @@ fn names(
     shell: &mut Shell,
     condition: &str,
     pattern: &str,
-    scene: &mut Scene<'_>,
-) -> Result<(), Refusal> {
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     /// Characters of a line.
     const LINE: usize = 80;
-    let names = shell.database(scene.context)?.inspect(|connection| {
+    let names = shell.database(cx.context)?.inspect(|connection| {
         let mut found: Vec<String> = Vec::new();
         for schema in schemas(connection)? {
             let mut statement = connection.prepare(&format!(
@@ -77,7 +89,7 @@ fn names(
     let longest = names.iter().map(String::len).max().unwrap_or(0);
     let columns = (LINE / (longest + 2)).max(1);
     let lines = names.len().div_ceil(columns);
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     for first in 0..lines {
         let cells: Vec<String> = names
             .iter()
@@ -91,20 +103,24 @@ fn names(
 }
 
 /// `.schema`.
-pub fn schema(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn schema(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let (mut indent, mut system, mut pattern) = (false, true, None);
     for word in given {
         match word.as_str() {
             "--indent" | "-indent" => indent = true,
             "--nosys" | "-nosys" => system = false,
-            word if word.starts_with('-') || pattern.is_some() => return Err(Refusal::Usage),
+            word if word.starts_with('-') || pattern.is_some() => return Err(LineError::Usage),
             word => pattern = Some(word.to_owned()),
         }
     }
     let objects = shell
-        .database(scene.context)?
+        .database(cx.context)?
         .inspect(|connection| definitions(connection, pattern.as_deref(), system))?;
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     for object in objects {
         let text = if indent {
             lexer::indent(&object)

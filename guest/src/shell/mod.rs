@@ -33,12 +33,12 @@ mod words;
 use std::io;
 
 use crate::answer::failure::Failure;
-use crate::command::spec::context::Context;
+use crate::command::interface::context::Context;
 use crate::engine::database::Database;
 use crate::text::{complete, scan};
 use console::Console;
-use redirect::{Outlet, Redirect};
-use state::State;
+use redirect::{Redirect, RedirectedOutput};
+use state::ShellState;
 
 /// What the shell waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Next {
 
 /// Why a dot command or a statement was given up.
 #[derive(Debug)]
-enum Refusal {
+enum LineError {
     /// What to print, without a newline.
     Said(String),
     /// A dot command was not given what it takes.
@@ -64,24 +64,24 @@ enum Refusal {
     Quit(u8),
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for LineError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for LineError {
     fn from(failure: Failure) -> Self {
         Self::Said(format!("Error: {failure}"))
     }
 }
 
-fn error(message: impl std::fmt::Display) -> Refusal {
-    Refusal::Said(format!("Error: {message}"))
+fn error(message: impl std::fmt::Display) -> LineError {
+    LineError::Said(format!("Error: {message}"))
 }
 
 /// What a line works with.
-struct Scene<'a> {
+struct ShellContext<'a> {
     context: &'a mut Context,
     console: &'a mut dyn Console,
 }
@@ -89,7 +89,7 @@ struct Scene<'a> {
 /// One session.
 #[derive(Debug)]
 pub struct Shell {
-    state: State,
+    state: ShellState,
     /// Lines of a statement that is not whole yet.
     pending: String,
     /// The number of its first line.
@@ -113,7 +113,7 @@ impl Shell {
     /// that errors need no line number, and an error is no reason to fail in the end.
     pub fn new(interactive: bool, db: Option<&str>) -> Self {
         Self {
-            state: State::default(),
+            state: ShellState::default(),
             pending: String::new(),
             pending_line: 0,
             line: 0,
@@ -127,9 +127,9 @@ impl Shell {
     }
 
     /// A shell that continues from the saved state of an earlier one, and says what was lost with it.
-    pub fn resume(interactive: bool, kept: &str, console: &mut dyn Console) -> Self {
+    pub fn resume(interactive: bool, saved_state: &str, console: &mut dyn Console) -> Self {
         let mut shell = Self::new(interactive, None);
-        if let Some((state, open, line)) = State::read(kept) {
+        if let Some((state, open, line)) = ShellState::read(saved_state) {
             shell.state = state;
             shell.line = line;
             if open {
@@ -142,7 +142,7 @@ impl Shell {
     }
 
     /// What a later shell needs to go on.
-    pub fn kept(&self, context: &mut Context) -> String {
+    pub fn saved_state(&self, context: &mut Context) -> String {
         let open = self.database(context).is_ok_and(|db| db.in_transaction());
         self.state.write(open, self.line)
     }
@@ -165,24 +165,24 @@ impl Shell {
     /// Takes one line, without its newline.
     pub fn feed(&mut self, line: &str, context: &mut Context, console: &mut dyn Console) -> Next {
         self.line += 1;
-        let mut scene = Scene { context, console };
-        if let Ok(database) = self.database(scene.context) {
+        let mut cx = ShellContext { context, console };
+        if let Ok(database) = self.database(cx.context) {
             database.keep_transactions(true);
         }
-        let mut taken = self.take(line, &mut scene);
-        if matches!(taken, Err(Refusal::Quit(_))) {
+        let mut taken = self.take(line, &mut cx);
+        if matches!(taken, Err(LineError::Quit(_))) {
             let closed = self.close_redirect();
-            if let Err(refusal) = self.settle(closed, &mut scene) {
+            if let Err(refusal) = self.settle(closed, &mut cx) {
                 taken = Err(refusal);
             }
         }
-        let flushed = scene.console.flush();
-        match taken.and(flushed.map_err(Refusal::from)) {
+        let flushed = cx.console.flush();
+        match taken.and(flushed.map_err(LineError::from)) {
             // Whoever closed the pipe has seen enough.
-            Err(Refusal::Output(_)) => Next::Quit(0),
+            Err(LineError::Output(_)) => Next::Quit(0),
             // As in the sqlite3 program, to exit with 0 is to exit like the end of the lines.
-            Err(Refusal::Quit(0)) => Next::Quit(self.code()),
-            Err(Refusal::Quit(code)) => Next::Quit(code),
+            Err(LineError::Quit(0)) => Next::Quit(self.code()),
+            Err(LineError::Quit(code)) => Next::Quit(code),
             _ if self.bails() => Next::Quit(1),
             _ if self.pending.is_empty() => Next::Ready,
             _ => Next::More,
@@ -191,13 +191,13 @@ impl Shell {
 
     /// The lines are over: runs what is left of a statement, and answers the exit code.
     pub fn finish(&mut self, context: &mut Context, console: &mut dyn Console) -> u8 {
-        let mut scene = Scene { context, console };
-        let ended = self.flush_pending(&mut scene);
+        let mut cx = ShellContext { context, console };
+        let ended = self.flush_pending(&mut cx);
         let closed = self.close_redirect();
-        let _ = self.settle(closed, &mut scene);
-        let _ = scene.console.flush();
+        let _ = self.settle(closed, &mut cx);
+        let _ = cx.console.flush();
         match ended {
-            Err(Refusal::Quit(code)) => code,
+            Err(LineError::Quit(code)) => code,
             _ => self.code(),
         }
     }
@@ -219,10 +219,10 @@ impl Shell {
     }
 
     /// Where results go.
-    fn out<'s>(&'s mut self, scene: &'s mut Scene<'_>) -> Outlet<'s> {
-        Outlet {
+    fn out<'s>(&'s mut self, cx: &'s mut ShellContext<'_>) -> RedirectedOutput<'s> {
+        RedirectedOutput {
             redirect: self.redirect.as_mut(),
-            console: scene.console,
+            console: cx.console,
         }
     }
 
@@ -232,7 +232,7 @@ impl Shell {
     }
 
     /// Ends what `.once` began.
-    fn end_once(&mut self, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    fn end_once(&mut self, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
         let Some(left) = self.redirect.as_mut().and_then(|to| to.left.as_mut()) else {
             return Ok(());
         };
@@ -241,11 +241,11 @@ impl Shell {
             return Ok(());
         }
         let closed = self.close_redirect();
-        self.settle(closed, scene)
+        self.settle(closed, cx)
     }
 
     /// Gives the file that results went to its name.
-    fn close_redirect(&mut self) -> Result<(), Refusal> {
+    fn close_redirect(&mut self) -> Result<(), LineError> {
         match self.redirect.take() {
             Some(redirect) => Ok(redirect.file.borrow_mut().publish()?),
             None => Ok(()),
@@ -253,26 +253,26 @@ impl Shell {
     }
 
     /// Whether a budget or the client has stopped the call.
-    fn stopped(&self, scene: &Scene<'_>) -> bool {
-        scene.context.engine.interrupt().interruption().is_some()
+    fn stopped(&self, cx: &ShellContext<'_>) -> bool {
+        cx.context.engine.interrupt().interruption().is_some()
     }
 
     fn database<'c>(&self, context: &'c mut Context) -> Result<&'c mut Database, Failure> {
         context.engine.database(self.db.as_deref())
     }
 
-    fn take(&mut self, line: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    fn take(&mut self, line: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if self.pending.is_empty() {
             // Nothing, or the end of nothing.
             if line.trim().is_empty() || line.starts_with('#') || terminates(line) {
-                return self.echo(line, scene);
+                return self.echo(line, cx);
             }
             if let Some(command) = line.strip_prefix('.') {
-                self.echo(line, scene)?;
-                let result = dot::run(self, command, scene);
-                self.settle(result, scene)?;
-                return self.end_once(scene);
+                self.echo(line, cx)?;
+                let result = dot::run(self, command, cx);
+                self.settle(result, cx)?;
+                return self.end_once(cx);
             }
             self.pending_line = self.line;
             self.pending.push_str(line.trim_start());
@@ -284,35 +284,35 @@ impl Shell {
         }
         if line.contains([';', '/']) || terminates(line) {
             if complete::is(&self.pending) {
-                return self.flush_pending(scene);
+                return self.flush_pending(cx);
             }
             if only_comments(&self.pending) {
                 let comments = std::mem::take(&mut self.pending);
-                return self.echo(&comments, scene);
+                return self.echo(&comments, cx);
             }
         } else if only_comments(&self.pending) {
             let comments = std::mem::take(&mut self.pending);
-            return self.echo(&comments, scene);
+            return self.echo(&comments, cx);
         }
         Ok(())
     }
 
     /// Runs what was gathered, whole or not.
-    fn flush_pending(&mut self, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    fn flush_pending(&mut self, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
         let sql = std::mem::take(&mut self.pending);
         if sql.is_empty() {
             return Ok(());
         }
-        self.echo(&sql, scene)?;
-        let result = statement::group(self, &sql, scene);
-        let settled = self.settle(result, scene);
-        self.end_once(scene)?;
+        self.echo(&sql, cx)?;
+        let result = statement::group(self, &sql, cx);
+        let settled = self.settle(result, cx);
+        self.end_once(cx)?;
         settled
     }
 
-    fn echo(&self, text: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+    fn echo(&self, text: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
         if self.state.echo {
-            writeln!(scene.console, "{text}")?;
+            writeln!(cx.console, "{text}")?;
         }
         Ok(())
     }
@@ -320,20 +320,20 @@ impl Shell {
     /// Prints why something failed, and counts it.
     fn settle(
         &mut self,
-        result: Result<(), Refusal>,
-        scene: &mut Scene<'_>,
-    ) -> Result<(), Refusal> {
+        result: Result<(), LineError>,
+        cx: &mut ShellContext<'_>,
+    ) -> Result<(), LineError> {
         match result {
-            Err(Refusal::Said(message)) => {
+            Err(LineError::Said(message)) => {
                 self.errors += 1;
-                scene.console.complain(&message)?;
+                cx.console.complain(&message)?;
                 Ok(())
             }
             // Not the console, then: the file that results go to. It is given up, and gone.
-            Err(Refusal::Output(failed)) if failed.kind() != io::ErrorKind::BrokenPipe => {
+            Err(LineError::Output(failed)) if failed.kind() != io::ErrorKind::BrokenPipe => {
                 self.errors += 1;
                 self.redirect = None;
-                scene.console.complain(&format!("Error: {failed}"))?;
+                cx.console.complain(&format!("Error: {failed}"))?;
                 Ok(())
             }
             other => other,

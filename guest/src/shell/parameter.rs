@@ -2,13 +2,17 @@
 
 use std::io::Write;
 
-use super::{Refusal, Scene, Shell, statement};
+use super::{LineError, Shell, ShellContext, statement};
 use crate::answer::value::Value;
 use crate::render::mode::{Escape, as_literal};
 use crate::text::pad::left;
 
 /// Runs the dot command.
-pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn run(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     match given.as_slice() {
         ["clear"] => shell.state.parameters.clear(),
@@ -25,33 +29,33 @@ pub fn run(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result
                 .collect();
             listed.sort();
             let width = listed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-            let mut out = shell.out(scene);
+            let mut out = shell.out(cx);
             for (name, value) in listed {
                 writeln!(out, "{} {value}", left(&name, width))?;
             }
         }
         ["set", name, value] => {
-            let value = evaluate(shell, value, scene)?;
+            let value = evaluate(shell, value, cx)?;
             let parameters = &mut shell.state.parameters;
             parameters.retain(|(known, _)| known != name);
             parameters.push(((*name).to_owned(), value));
         }
         ["unset", name] => shell.state.parameters.retain(|(known, _)| known != name),
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     }
     Ok(())
 }
 
 /// The value of an SQL expression; what is none is text.
-fn evaluate(shell: &mut Shell, text: &str, scene: &mut Scene<'_>) -> Result<Value, Refusal> {
-    let rows = statement::collect(shell, &format!("SELECT ({text}\n)"), scene);
+fn evaluate(shell: &mut Shell, text: &str, cx: &mut ShellContext<'_>) -> Result<Value, LineError> {
+    let rows = statement::collect(shell, &format!("SELECT ({text}\n)"), cx);
     match rows {
         Ok(rows) => Ok(rows
             .into_iter()
             .next()
             .and_then(|row| row.into_iter().next())
             .unwrap_or(Value::Null)),
-        Err(Refusal::Said(_)) => Ok(Value::Text(text.to_owned())),
+        Err(LineError::Said(_)) => Ok(Value::Text(text.to_owned())),
         Err(refusal) => Err(refusal),
     }
 }

@@ -10,13 +10,13 @@ use crate::answer::failure::Failure;
 use crate::storage::streams::{Files, Writer};
 
 /// A file that gets its name when it is whole.
-pub struct Made {
+pub struct StagedFile {
     /// Until it has its name.
     writer: Option<Writer>,
     files: Files,
 }
 
-impl Made {
+impl StagedFile {
     /// A file that was started.
     pub fn new(writer: Writer, files: Files) -> Rc<RefCell<Self>> {
         let writer = Some(writer);
@@ -35,7 +35,7 @@ impl Made {
     }
 }
 
-impl Write for Made {
+impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.writer {
             Some(writer) => writer.write(bytes),
@@ -51,7 +51,7 @@ impl Write for Made {
 /// Where results go.
 pub struct Redirect {
     /// The file.
-    pub file: Rc<RefCell<Made>>,
+    pub file: Rc<RefCell<StagedFile>>,
     /// Its name.
     pub name: String,
     /// Lines that it is for, this one included; none: all that follow.
@@ -68,21 +68,21 @@ impl std::fmt::Debug for Redirect {
 }
 
 /// The file if there is one, else the console.
-pub struct Outlet<'a> {
+pub struct RedirectedOutput<'a> {
     /// The file.
     pub redirect: Option<&'a mut Redirect>,
     /// The console.
     pub console: &'a mut dyn Console,
 }
 
-impl Outlet<'_> {
+impl RedirectedOutput<'_> {
     /// Whether more rows can be shown.
     pub fn has_room(&self) -> bool {
         self.redirect.is_some() || self.console.has_room()
     }
 }
 
-impl Write for Outlet<'_> {
+impl Write for RedirectedOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.redirect {
             Some(redirect) => redirect.file.borrow_mut().write(bytes),

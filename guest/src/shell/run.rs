@@ -4,10 +4,10 @@ use super::console::{Console, Page, Streams};
 use super::{Next, Shell};
 use crate::answer::failure::{Failure, interrupted};
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Group, WRITES};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Group, WRITES};
+use crate::command::interface::context::Context;
 use crate::host::Interruption;
 use crate::storage::streams::STREAM;
 

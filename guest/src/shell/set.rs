@@ -3,123 +3,167 @@
 use std::io::Write;
 
 use super::state::Plan;
-use super::{Refusal, Scene, Shell, error, words};
-use crate::engine::connection::db_status::figures;
+use super::{LineError, Shell, ShellContext, error, words};
+use crate::engine::connection::db_status::counters;
 use crate::render::mode::{Escape, NAMES};
 
 /// The truth of the only word. What is no truth value is taken for no, and said so.
-fn flag(given: &[String], scene: &mut Scene<'_>) -> Result<bool, Refusal> {
+fn flag(given: &[String], cx: &mut ShellContext<'_>) -> Result<bool, LineError> {
     let [word] = given else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
-    truth(word, scene)
+    truth(word, cx)
 }
 
-fn truth(word: &str, scene: &mut Scene<'_>) -> Result<bool, Refusal> {
+fn truth(word: &str, cx: &mut ShellContext<'_>) -> Result<bool, LineError> {
     if let Some(truth) = words::truth(word) {
         return Ok(truth);
     }
-    scene.console.complain(&format!(
+    cx.console.complain(&format!(
         "ERROR: Not a boolean value: \"{word}\". Assuming \"no\"."
     ))?;
     Ok(false)
 }
 
-pub fn bail(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.bail = flag(given, scene)?;
+pub fn bail(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    shell.state.bail = flag(given, cx)?;
     Ok(())
 }
 
-pub fn changes(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.changes = flag(given, scene)?;
+pub fn changes(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    shell.state.changes = flag(given, cx)?;
     Ok(())
 }
 
-pub fn echo(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.echo = flag(given, scene)?;
+pub fn echo(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    shell.state.echo = flag(given, cx)?;
     Ok(())
 }
 
-pub fn headers(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.format.headers = flag(given, scene)?;
+pub fn headers(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    shell.state.format.headers = flag(given, cx)?;
     shell.state.headers_set = true;
     Ok(())
 }
 
-pub fn stats(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn stats(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     if given.is_empty() {
-        let figures = shell.database(scene.context)?.inspect(figures)?;
-        let mut out = shell.out(scene);
-        for (name, value) in figures {
+        let counters = shell.database(cx.context)?.inspect(counters)?;
+        let mut out = shell.out(cx);
+        for (name, value) in counters {
             writeln!(out, "{name:<36} {value}")?;
         }
         return Ok(());
     }
-    shell.state.stats = flag(given, scene)?;
+    shell.state.stats = flag(given, cx)?;
     Ok(())
 }
 
-pub fn timer(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    shell.state.timer = flag(given, scene)?;
+pub fn timer(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    shell.state.timer = flag(given, cx)?;
     Ok(())
 }
 
-pub fn eqp(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn eqp(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     shell.state.plan = match given {
         [word] if word == "full" => Plan::Full,
         [word] if word == "trigger" => Plan::Trigger,
-        [word] if truth(word, scene)? => Plan::On,
+        [word] if truth(word, cx)? => Plan::On,
         [_] => Plan::Off,
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
     Ok(())
 }
 
-pub fn explain(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn explain(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     shell.state.explain = match given {
         [] => true,
         [word] if word == "auto" => true,
-        [word] => truth(word, scene)?,
-        _ => return Err(Refusal::Usage),
+        [word] => truth(word, cx)?,
+        _ => return Err(LineError::Usage),
     };
     Ok(())
 }
 
-pub fn exit(_: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn exit(_: &mut Shell, given: &[String], _: &mut ShellContext<'_>) -> Result<(), LineError> {
     let code = given.first().and_then(|word| word.parse::<i64>().ok());
     // As the operating system takes it: its low byte.
     let code = code.unwrap_or(0).to_le_bytes()[0];
-    Err(Refusal::Quit(code))
+    Err(LineError::Quit(code))
 }
 
-pub fn quit(_: &mut Shell, _: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
-    Err(Refusal::Quit(0))
+pub fn quit(_: &mut Shell, _: &[String], _: &mut ShellContext<'_>) -> Result<(), LineError> {
+    Err(LineError::Quit(0))
 }
 
-pub fn fuel(shell: &mut Shell, _: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    let (used, budget) = (shell.fuel, scene.context.settings.engine.limits.fuel);
-    writeln!(shell.out(scene), "fuel: {used} of {budget} (--fuel)")?;
+pub fn fuel(shell: &mut Shell, _: &[String], cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+    let (used, budget) = (shell.fuel, cx.context.settings.engine.limits.fuel);
+    writeln!(shell.out(cx), "fuel: {used} of {budget} (--fuel)")?;
     Ok(())
 }
 
-pub fn print(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    writeln!(shell.out(scene), "{}", given.join(" "))?;
+pub fn print(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    writeln!(shell.out(cx), "{}", given.join(" "))?;
     Ok(())
 }
 
-pub fn nullvalue(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn nullvalue(
+    shell: &mut Shell,
+    given: &[String],
+    _: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let [word] = given else {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     };
     shell.state.format.nullvalue.clone_from(word);
     Ok(())
 }
 
-pub fn separator(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn separator(
+    shell: &mut Shell,
+    given: &[String],
+    _: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let (column, row) = match given {
         [column] => (column, None),
         [column, row] => (column, Some(row)),
-        _ => return Err(Refusal::Usage),
+        _ => return Err(LineError::Usage),
     };
     let format = &mut shell.state.format;
     format.column_separator.clone_from(column);
@@ -129,7 +173,11 @@ pub fn separator(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Resu
     Ok(())
 }
 
-pub fn width(shell: &mut Shell, given: &[String], _: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn width(
+    shell: &mut Shell,
+    given: &[String],
+    _: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     shell.state.format.widths = given.iter().map(|word| word.parse().unwrap_or(0)).collect();
     Ok(())
 }
@@ -148,10 +196,14 @@ fn mode_name(word: &str) -> Option<&'static str> {
     ORDER.iter().find(starts).copied()
 }
 
-pub fn mode(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn mode(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     if given.is_empty() {
         let mode = described(shell);
-        writeln!(shell.out(scene), "current output mode: {mode}")?;
+        writeln!(shell.out(cx), "current output mode: {mode}")?;
         return Ok(());
     }
     let mut format = shell.state.format.clone();
@@ -166,7 +218,7 @@ pub fn mode(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
             Some("wordwrap") => {
                 let word = given.next();
                 let word = word.ok_or_else(|| error("--wordwrap takes on or off"))?;
-                format.word_wrap = truth(word, scene)?;
+                format.word_wrap = truth(word, cx)?;
             }
             Some("ww") => format.word_wrap = true,
             Some("quote") => (format.quote, format.nullvalue) = (true, "NULL".into()),
@@ -180,7 +232,7 @@ pub fn mode(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
                 format.escape = found.1;
             }
             Some(_) => {
-                return Err(Refusal::Said(format!(
+                return Err(LineError::Said(format!(
                     "unknown option: {word}\noptions:\n  --escape off/ascii/symbol\n  --noquote\n  --quote\n  --wordwrap on/off\n  --wrap N\n  --ww"
                 )));
             }
@@ -245,9 +297,13 @@ fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn show(
+    shell: &mut Shell,
+    given: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     if !given.is_empty() {
-        return Err(Refusal::Usage);
+        return Err(LineError::Usage);
     }
     let state = &shell.state;
     let widths: String = state
@@ -281,9 +337,9 @@ pub fn show(shell: &mut Shell, given: &[String], scene: &mut Scene<'_>) -> Resul
         ("rowseparator", escaped(&state.format.row_separator)),
         ("stats", on_off(state.stats).to_owned()),
         ("width", widths),
-        ("filename", scene.context.settings.engine.title.clone()),
+        ("filename", cx.context.settings.engine.title.clone()),
     ];
-    let mut out = shell.out(scene);
+    let mut out = shell.out(cx);
     for (name, value) in lines {
         writeln!(out, "{name:>12}: {value}")?;
     }

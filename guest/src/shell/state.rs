@@ -22,7 +22,7 @@ pub enum Plan {
 
 /// Everything that is set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct ShellState {
     /// How rows are printed.
     pub format: Format,
     /// Whether headers were asked for or turned off, so that no mode changes that.
@@ -48,7 +48,7 @@ pub struct State {
     pub parameters: Vec<(String, Value)>,
 }
 
-impl Default for State {
+impl Default for ShellState {
     fn default() -> Self {
         Self {
             format: Format::default(),
@@ -69,7 +69,7 @@ impl Default for State {
 /// The longest state that a host keeps, in bytes.
 const LONGEST: usize = 64 << 10;
 
-impl State {
+impl ShellState {
     /// As text; `open`: a transaction is open, `line`: lines read so far. What is too long to keep is
     /// left out.
     pub fn write(&self, open: bool, line: u64) -> String {
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// What [`State::write`] wrote.
+    /// What [`ShellState::write`] wrote.
     pub fn read(text: &str) -> Option<(Self, bool, u64)> {
         serde_json::from_str(text).ok()
     }
@@ -101,13 +101,13 @@ mod tests {
 
     #[test]
     fn what_was_set_comes_back() {
-        let mut state = State {
+        let mut state = ShellState {
             timer: true,
-            ..State::default()
+            ..ShellState::default()
         };
         state.format.select("box");
         state.parameters.push((":a".into(), Value::Blob(vec![1])));
-        let (back, open, line) = State::read(&state.write(true, 7)).unwrap();
+        let (back, open, line) = ShellState::read(&state.write(true, 7)).unwrap();
         assert_eq!(line, 7);
         assert!(open && back.timer);
         assert_eq!(back.format, state.format);
@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn what_is_too_long_to_keep_is_left_out() {
-        let mut state = State::default();
+        let mut state = ShellState::default();
         state
             .parameters
             .push((":a".into(), Value::Text("x".repeat(LONGEST))));
-        let (back, ..) = State::read(&state.write(false, 0)).unwrap();
+        let (back, ..) = ShellState::read(&state.write(false, 0)).unwrap();
         assert!(back.parameters.is_empty());
-        assert!(State::read("").is_none());
+        assert!(ShellState::read("").is_none());
     }
 }

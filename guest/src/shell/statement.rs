@@ -2,75 +2,87 @@
 
 use std::io::{self, Write};
 
-use super::redirect::Outlet;
+use super::redirect::RedirectedOutput;
 use super::run::COMMAND;
-use super::state::{Plan, State};
-use super::{Refusal, Scene, Shell, expert, explain};
+use super::state::{Plan, ShellState};
+use super::{LineError, Shell, ShellContext, expert, explain};
 use crate::answer::value::Value;
-use crate::command::spec::audience::Audience;
-use crate::command::spec::command::Registry;
-use crate::command::spec::context::Context;
-use crate::engine::database::shell::{Counters, Explains, Phase, Sink, Trouble, statements};
+use crate::command::interface::audience::Audience;
+use crate::command::interface::command::Registry;
+use crate::command::interface::context::Context;
+use crate::engine::database::shell::{
+    Counters, ExplainKind, Phase, RowSink, ShellError, statements,
+};
 use crate::render::mode::Printer;
 use crate::text::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
-pub fn group(shell: &mut Shell, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+pub fn group(shell: &mut Shell, sql: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
     if let Some(expert) = shell.state.expert.take() {
-        return expert::advise(shell, sql, expert, scene);
+        return expert::advise(shell, sql, expert, cx);
     }
-    let before = scene.context.host.usage();
+    let before = cx.context.host.usage();
     let result = statements(sql).into_iter().try_for_each(|statement| {
         // An error is shown in what it stands in, up to the end of the text.
         let rest = &sql[statement.as_ptr().addr() - sql.as_ptr().addr()..];
-        run(shell, statement.trim_start(), rest.trim_start(), scene)
+        run(shell, statement.trim_start(), rest.trim_start(), cx)
     });
-    let after = scene.context.host.usage();
+    let after = cx.context.host.usage();
     shell.fuel = after.fuel.saturating_sub(before.fuel);
-    if let Err(Refusal::Output(_) | Refusal::Quit(_)) = result {
+    if let Err(LineError::Output(_) | LineError::Quit(_)) = result {
         return result;
     }
     if shell.state.timer {
         let seconds = after.time.saturating_sub(before.time).as_secs_f64();
         let fuel = shell.fuel;
-        let mut out = shell.out(scene);
+        let mut out = shell.out(cx);
         writeln!(out, "Run Time: real {seconds:.3} fuel {fuel}")?;
     }
     if shell.state.changes && result.is_ok() {
-        let (last, all) = shell.database(scene.context)?.change_counts();
-        let mut out = shell.out(scene);
+        let (last, all) = shell.database(cx.context)?.change_counts();
+        let mut out = shell.out(cx);
         writeln!(out, "changes: {last}   total_changes: {all}")?;
     }
     result
 }
 
 /// Runs one statement, which `rest` starts with, and prints its rows.
-fn run(shell: &mut Shell, sql: &str, rest: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
+fn run(
+    shell: &mut Shell,
+    sql: &str,
+    rest: &str,
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     if shell.state.plan != Plan::Off
         && !sql
             .get(..7)
             .is_some_and(|s| s.eq_ignore_ascii_case("explain"))
     {
         let triggers = matches!(shell.state.plan, Plan::Trigger | Plan::Full);
-        shell.database(scene.context)?.explain_triggers(triggers);
-        let told = foretell(shell, "EXPLAIN QUERY PLAN ", sql, scene);
-        shell.database(scene.context)?.explain_triggers(false);
-        told?;
+        shell.database(cx.context)?.explain_triggers(triggers);
+        let describe_error = print_plan(shell, "EXPLAIN QUERY PLAN ", sql, cx);
+        shell.database(cx.context)?.explain_triggers(false);
+        describe_error?;
         if shell.state.plan == Plan::Full {
-            foretell(shell, "EXPLAIN ", sql, scene)?;
+            print_plan(shell, "EXPLAIN ", sql, cx)?;
         }
     }
-    let counters = execute(shell, sql, rest, scene)?;
+    let counters = execute(shell, sql, rest, cx)?;
     if shell.state.stats {
-        tell(&mut shell.out(scene), counters)?;
+        print_counters(&mut shell.out(cx), counters)?;
     }
     Ok(())
 }
 
 /// Shows how a statement would be run. What fails here fails again when it is run.
-fn foretell(shell: &mut Shell, how: &str, sql: &str, scene: &mut Scene<'_>) -> Result<(), Refusal> {
-    match execute(shell, &format!("{how}{sql}"), "", scene) {
-        Err(Refusal::Said(_)) | Ok(_) => Ok(()),
+fn print_plan(
+    shell: &mut Shell,
+    how: &str,
+    sql: &str,
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
+    match execute(shell, &format!("{how}{sql}"), "", cx) {
+        Err(LineError::Said(_)) | Ok(_) => Ok(()),
         Err(refusal) => Err(refusal),
     }
 }
@@ -79,8 +91,8 @@ fn execute(
     shell: &mut Shell,
     sql: &str,
     rest: &str,
-    scene: &mut Scene<'_>,
-) -> Result<Counters, Refusal> {
+    cx: &mut ShellContext<'_>,
+) -> Result<Counters, LineError> {
     let line = shell.line_number();
     let Shell {
         state,
@@ -88,50 +100,50 @@ fn execute(
         db,
         ..
     } = shell;
-    let database = scene.context.engine.database(db.as_deref())?;
+    let database = cx.context.engine.database(db.as_deref())?;
     let before = database.in_transaction();
-    let mut print = Print {
-        out: Outlet {
+    let mut print = RowPrinter {
+        out: RedirectedOutput {
             redirect: redirect.as_mut(),
-            console: scene.console,
+            console: cx.console,
         },
         state,
-        kind: Kind::None,
+        kind: OutputKind::None,
     };
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
     print.finish()?;
     let Context {
         registry, audience, ..
-    } = &*scene.context;
-    result.map_err(
-        |trouble| match told(rest, trouble, line, registry, audience) {
-            Refusal::Said(message) if rolled_back => {
-                Refusal::Said(format!("{message}\nThe open transaction was rolled back."))
+    } = &*cx.context;
+    result.map_err(|shell_error| {
+        match describe_error(rest, shell_error, line, registry, audience) {
+            LineError::Said(message) if rolled_back => {
+                LineError::Said(format!("{message}\nThe open transaction was rolled back."))
             }
             refusal => refusal,
-        },
-    )
+        }
+    })
 }
 
 /// The error as the sqlite3 program prints it; `line` is where the text starts, for one that is not typed.
-fn told(
+fn describe_error(
     sql: &str,
-    trouble: Trouble,
+    shell_error: ShellError,
     line: Option<u64>,
     registry: &Registry,
     audience: &Audience,
-) -> Refusal {
+) -> LineError {
     let place = line.map_or_else(|| ":".to_owned(), |line| format!(" near line {line}:"));
-    Refusal::Said(match trouble {
-        Trouble::Output(error) => return Refusal::Output(error),
-        Trouble::Refused(failure) => {
+    LineError::Said(match shell_error {
+        ShellError::Output(error) => return LineError::Output(error),
+        ShellError::Refused(failure) => {
             format!(
                 "Error{place} {}",
                 audience.advise(registry, &COMMAND, failure)
             )
         }
-        Trouble::Sqlite {
+        ShellError::Sqlite {
             phase,
             message,
             code,
@@ -178,7 +190,7 @@ fn pointed(sql: &str, offset: usize) -> String {
 }
 
 /// SQLite's counters, under the names that the sqlite3 program has for them.
-fn tell(out: &mut dyn Write, counters: Counters) -> io::Result<()> {
+fn print_counters(out: &mut dyn Write, counters: Counters) -> io::Result<()> {
     for (name, value) in [
         ("Fullscan Steps:", counters.fullscan_steps),
         ("Sort Operations:", counters.sorts),
@@ -194,46 +206,46 @@ fn tell(out: &mut dyn Write, counters: Counters) -> io::Result<()> {
 }
 
 /// Prints rows as they come.
-struct Print<'a> {
-    out: Outlet<'a>,
-    state: &'a State,
-    kind: Kind,
+struct RowPrinter<'a> {
+    out: RedirectedOutput<'a>,
+    state: &'a ShellState,
+    kind: OutputKind,
 }
 
-enum Kind {
+enum OutputKind {
     None,
     Rows(Printer),
     Code(Vec<Vec<Value>>),
     Plan(Vec<Vec<Value>>),
 }
 
-impl Sink for Print<'_> {
-    fn columns(&mut self, names: &[String], explains: Explains) -> io::Result<()> {
+impl RowSink for RowPrinter<'_> {
+    fn columns(&mut self, names: &[String], explains: ExplainKind) -> io::Result<()> {
         self.kind = match explains {
-            Explains::Code if self.state.explain => Kind::Code(Vec::new()),
-            Explains::Plan if self.state.explain => Kind::Plan(Vec::new()),
-            _ => Kind::Rows(Printer::new(&self.state.format, names)),
+            ExplainKind::Code if self.state.explain => OutputKind::Code(Vec::new()),
+            ExplainKind::Plan if self.state.explain => OutputKind::Plan(Vec::new()),
+            _ => OutputKind::Rows(Printer::new(&self.state.format, names)),
         };
         Ok(())
     }
 
     fn row(&mut self, values: &[Value]) -> io::Result<bool> {
         match &mut self.kind {
-            Kind::None => {}
-            Kind::Rows(printer) => printer.row(&mut self.out, values)?,
-            Kind::Code(rows) | Kind::Plan(rows) => rows.push(values.to_vec()),
+            OutputKind::None => {}
+            OutputKind::Rows(printer) => printer.row(&mut self.out, values)?,
+            OutputKind::Code(rows) | OutputKind::Plan(rows) => rows.push(values.to_vec()),
         }
         Ok(self.out.has_room())
     }
 }
 
-impl Print<'_> {
+impl RowPrinter<'_> {
     fn finish(mut self) -> io::Result<()> {
         match self.kind {
-            Kind::Rows(printer) => printer.finish(&mut self.out),
-            Kind::Code(rows) => explain::code(&mut self.out, &rows),
-            Kind::Plan(rows) => explain::plan(&mut self.out, &rows),
-            Kind::None => Ok(()),
+            OutputKind::Rows(printer) => printer.finish(&mut self.out),
+            OutputKind::Code(rows) => explain::code(&mut self.out, &rows),
+            OutputKind::Plan(rows) => explain::plan(&mut self.out, &rows),
+            OutputKind::None => Ok(()),
         }
     }
 }
@@ -242,27 +254,27 @@ impl Print<'_> {
 pub fn collect(
     shell: &mut Shell,
     sql: &str,
-    scene: &mut Scene<'_>,
-) -> Result<Vec<Vec<Value>>, Refusal> {
+    cx: &mut ShellContext<'_>,
+) -> Result<Vec<Vec<Value>>, LineError> {
     let line = shell.line_number();
-    let database = scene.context.engine.database(shell.db.as_deref())?;
+    let database = cx.context.engine.database(shell.db.as_deref())?;
     let mut gathered = Gather(Vec::new());
     match database.shell(sql, &[], &mut gathered) {
         Ok(_) => Ok(gathered.0),
-        Err(trouble) => Err(told(
+        Err(shell_error) => Err(describe_error(
             sql,
-            trouble,
+            shell_error,
             line,
-            scene.context.registry,
-            &scene.context.audience,
+            cx.context.registry,
+            &cx.context.audience,
         )),
     }
 }
 
 struct Gather(Vec<Vec<Value>>);
 
-impl Sink for Gather {
-    fn columns(&mut self, _: &[String], _: Explains) -> io::Result<()> {
+impl RowSink for Gather {
+    fn columns(&mut self, _: &[String], _: ExplainKind) -> io::Result<()> {
         Ok(())
     }
 

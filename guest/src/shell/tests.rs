@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::console::{Console, Page};
 use super::{Next, Shell};
-use crate::command::spec::audience::Audience;
-use crate::command::spec::context::Context;
-use crate::command::spec::toolset::Toolset;
+use crate::command::interface::audience::Audience;
+use crate::command::interface::context::Context;
+use crate::command::interface::toolset::Toolset;
 use crate::host::Alone;
 use crate::registry::REGISTRY;
 use crate::settings::{CommandSettings, EngineSettings};
@@ -235,10 +235,10 @@ fn settings_outlive_the_instance_and_a_lost_transaction_is_reported() {
     for line in [".mode box", ".timer on", "BEGIN;"] {
         shell.feed(line, &mut before, &mut page);
     }
-    let kept = shell.kept(&mut before);
+    let saved_state = shell.saved_state(&mut before);
     let mut after = context(EngineSettings::default());
     let mut page = Page::new(1_000);
-    let mut shell = Shell::resume(true, &kept, &mut page);
+    let mut shell = Shell::resume(true, &saved_state, &mut page);
     shell.feed(".show", &mut after, &mut page);
     let (text, _) = page.finish();
     assert!(text.contains("transaction was rolled back"), "{text}");

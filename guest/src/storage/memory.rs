@@ -15,7 +15,7 @@ const FILE_BYTES: u64 = 64 << 20;
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Operation {
     /// Opening it.
     Open,
     /// Reading.
@@ -37,14 +37,14 @@ pub enum Deed {
 /// Which deeds fail, and how.
 #[derive(Debug)]
 struct Fault {
-    deed: Deed,
+    deed: Operation,
     /// How many succeed before that; negative: it has begun.
     after: AtomicI64,
     error: ErrorCode,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     files: Mutex<BTreeMap<String, Bytes>>,
     fault: Mutex<Option<Fault>>,
     opened: Mutex<Vec<(String, Role, OpenOptions)>>,
@@ -56,7 +56,7 @@ struct State {
 /// Named files, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    state: Arc<State>,
+    state: Arc<MemoryState>,
 }
 
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,10 +73,10 @@ impl Memory {
             .map(|(name, bytes)| (name.clone(), copy(bytes)))
             .collect();
         Self {
-            state: Arc::new(State {
+            state: Arc::new(MemoryState {
                 files: Mutex::new(files),
                 read_only,
-                ..State::default()
+                ..MemoryState::default()
             }),
         }
     }
@@ -86,9 +86,9 @@ impl Memory {
     #[cfg(fuzzing)]
     pub fn without_index() -> Self {
         Self {
-            state: Arc::new(State {
+            state: Arc::new(MemoryState {
                 lone_reader: true,
-                ..State::default()
+                ..MemoryState::default()
             }),
         }
     }
@@ -112,7 +112,7 @@ impl Memory {
     }
 
     /// Lets every `deed` after the next `after` fail with `error`.
-    pub fn fail(&self, deed: Deed, after: i64, error: ErrorCode) {
+    pub fn fail(&self, deed: Operation, after: i64, error: ErrorCode) {
         *guard(&self.state.fault) = Some(Fault {
             deed,
             after: AtomicI64::new(after),
@@ -158,8 +158,8 @@ impl Memory {
     }
 }
 
-impl State {
-    fn attempt(&self, deed: Deed) -> Result<()> {
+impl MemoryState {
+    fn attempt(&self, deed: Operation) -> Result<()> {
         match &*guard(&self.fault) {
             Some(fault)
                 if fault.deed == deed && fault.after.fetch_sub(1, Ordering::SeqCst) <= 0 =>
@@ -173,7 +173,7 @@ impl State {
 
 impl Storage for Memory {
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>> {
-        self.state.attempt(Deed::Open)?;
+        self.state.attempt(Operation::Open)?;
         if name.contains("..") {
             return Err(ErrorCode::Denied);
         }
@@ -212,7 +212,7 @@ impl Storage for Memory {
     }
 
     fn delete(&self, name: &str, _durable: bool) -> Result<()> {
-        self.state.attempt(Deed::Delete)?;
+        self.state.attempt(Operation::Delete)?;
         if self.state.read_only {
             return Err(ErrorCode::ReadOnly);
         }
@@ -223,14 +223,14 @@ impl Storage for Memory {
     }
 
     fn exists(&self, name: &str, _writable: bool) -> Result<bool> {
-        self.state.attempt(Deed::Exists)?;
+        self.state.attempt(Operation::Exists)?;
         Ok(self.size_of(name).is_some_and(|size| size > 0))
     }
 }
 
 struct MemoryFile {
     bytes: Bytes,
-    state: Arc<State>,
+    state: Arc<MemoryState>,
     read_only: bool,
     /// The name that it gets when it is published.
     staged: Option<String>,
@@ -245,7 +245,7 @@ impl Drop for MemoryFile {
 impl MemoryFile {
     /// Lets `change` alter the file, which reaches up to `end` then.
     fn change(&mut self, end: u64, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        self.state.attempt(Deed::Write)?;
+        self.state.attempt(Operation::Write)?;
         if self.read_only {
             return Err(ErrorCode::ReadOnly);
         }
@@ -259,7 +259,7 @@ impl MemoryFile {
 
 impl File for MemoryFile {
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        self.state.attempt(Deed::Read)?;
+        self.state.attempt(Operation::Read)?;
         let bytes = guard(&self.bytes);
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let there = rest.len().min(buffer.len());
@@ -283,16 +283,16 @@ impl File for MemoryFile {
     }
 
     fn sync(&mut self, _mode: SyncMode) -> Result<()> {
-        self.state.attempt(Deed::Sync)
+        self.state.attempt(Operation::Sync)
     }
 
     fn size(&mut self) -> Result<u64> {
-        self.state.attempt(Deed::Size)?;
+        self.state.attempt(Operation::Size)?;
         Ok(guard(&self.bytes).len() as u64)
     }
 
     fn lock(&mut self, _level: LockLevel) -> Result<()> {
-        self.state.attempt(Deed::Lock)
+        self.state.attempt(Operation::Lock)
     }
 
     fn unlock(&mut self, _level: LockLevel) -> Result<()> {

@@ -124,7 +124,7 @@ pub struct Device {
 pub type Result<T> = std::result::Result<T, ErrorCode>;
 
 /// Files by name.
-pub trait Storage: Sync {
+pub trait Storage: std::fmt::Debug + Sync {
     /// Opens a file. An empty name is a private temporary file.
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>>;
     /// Removes a file; `durable` returns when its directory entry is gone for good.
@@ -133,13 +133,23 @@ pub trait Storage: Sync {
     fn exists(&self, name: &str, writable: bool) -> Result<bool>;
 }
 
-/// A storage that grants nothing.
+/// The files that this build has: in the sandbox those that the host grants, in unit tests those of
+/// the machine, else none.
+pub fn granted() -> &'static dyn Storage {
+    #[cfg(target_family = "wasm")]
+    return &wit::Imported;
+    #[cfg(test)]
+    return &local::Local;
+    #[cfg(not(any(test, target_family = "wasm")))]
+    return &Nowhere;
+}
+
+/// No files at all.
+#[cfg(not(any(test, target_family = "wasm")))]
 #[derive(Debug)]
-pub struct Nowhere;
+struct Nowhere;
 
-/// The one there is.
-pub static NOWHERE: Nowhere = Nowhere;
-
+#[cfg(not(any(test, target_family = "wasm")))]
 impl Storage for Nowhere {
     fn open(&self, _name: &str, _role: Role, _options: OpenOptions) -> Result<Box<dyn File>> {
         Err(ErrorCode::Denied)

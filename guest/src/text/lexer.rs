@@ -5,7 +5,7 @@
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Blanks and line breaks.
     Space,
     /// `-- …` up to the line break, which is not part of it.
@@ -24,7 +24,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// As it stands in the SQL.
     pub text: &'a str,
 }
@@ -32,14 +32,14 @@ pub struct Token<'a> {
 impl Token<'_> {
     /// Whether it is this keyword.
     pub fn is(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     /// Whether it is part of the statement rather than a blank or a comment.
     pub fn is_code(&self) -> bool {
         !matches!(
             self.kind,
-            Kind::Space | Kind::LineComment | Kind::BlockComment
+            TokenKind::Space | TokenKind::LineComment | TokenKind::BlockComment
         )
     }
 }
@@ -58,22 +58,25 @@ pub fn tokens(sql: &str) -> Vec<Token<'_>> {
 }
 
 /// The kind of the token at the start of `rest`, and its length in bytes.
-fn measure(rest: &str, first: char) -> (Kind, usize) {
+fn measure(rest: &str, first: char) -> (TokenKind, usize) {
     let run = |part: fn(char) -> bool| rest.find(|c| !part(c)).unwrap_or(rest.len());
     match first {
-        c if c.is_ascii_whitespace() => (Kind::Space, run(|c| c.is_ascii_whitespace())),
-        '-' if rest.starts_with("--") => (Kind::LineComment, rest.find('\n').unwrap_or(rest.len())),
+        c if c.is_ascii_whitespace() => (TokenKind::Space, run(|c| c.is_ascii_whitespace())),
+        '-' if rest.starts_with("--") => (
+            TokenKind::LineComment,
+            rest.find('\n').unwrap_or(rest.len()),
+        ),
         '/' if rest.starts_with("/*") => (
-            Kind::BlockComment,
+            TokenKind::BlockComment,
             rest[2..].find("*/").map_or(rest.len(), |end| end + 4),
         ),
-        '\'' | '"' | '`' => (Kind::Quoted, quoted(rest, first)),
+        '\'' | '"' | '`' => (TokenKind::Quoted, quoted(rest, first)),
         '[' => (
-            Kind::Quoted,
+            TokenKind::Quoted,
             rest.find(']').map_or(rest.len(), |end| end + 1),
         ),
-        c if in_word(c) => (Kind::Word, run(in_word)),
-        c => (Kind::Sign, c.len_utf8()),
+        c if in_word(c) => (TokenKind::Word, run(in_word)),
+        c => (TokenKind::Sign, c.len_utf8()),
     }
 }
 
@@ -112,19 +115,19 @@ pub fn list(sql: &str) -> Option<List<'_>> {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate().skip(open + 1) {
         match (token.kind, token.text) {
-            (Kind::Sign, ")") if depth == 0 => {
+            (TokenKind::Sign, ")") if depth == 0 => {
                 return Some(List {
                     head: tokens[..open].to_vec(),
                     parts,
                     tail: tokens[index + 1..].to_vec(),
                 });
             }
-            (Kind::Sign, ",") if depth == 0 => {
+            (TokenKind::Sign, ",") if depth == 0 => {
                 parts.push(Vec::new());
                 continue;
             }
-            (Kind::Sign, "(") => depth += 1,
-            (Kind::Sign, ")") => depth -= 1,
+            (TokenKind::Sign, "(") => depth += 1,
+            (TokenKind::Sign, ")") => depth -= 1,
             _ => {}
         }
         parts.last_mut()?.push(*token);
@@ -180,9 +183,9 @@ fn indent_part(text: &mut String, part: &[Token<'_>], comma: bool) {
     let mut line = String::from("  ");
     for (index, token) in part.iter().enumerate() {
         match token.kind {
-            Kind::Space if line.ends_with(' ') => {}
-            Kind::Space => line.push(' '),
-            Kind::LineComment => {
+            TokenKind::Space if line.ends_with(' ') => {}
+            TokenKind::Space => line.push(' '),
+            TokenKind::LineComment => {
                 line.push_str(token.text.trim_end());
                 line.push_str("\n  ");
             }
@@ -200,7 +203,7 @@ fn indent_part(text: &mut String, part: &[Token<'_>], comma: bool) {
 mod tests {
     use super::*;
 
-    fn kinds(sql: &str) -> Vec<(Kind, &str)> {
+    fn kinds(sql: &str) -> Vec<(TokenKind, &str)> {
         tokens(sql)
             .into_iter()
             .map(|token| (token.kind, token.text))
@@ -209,7 +212,9 @@ mod tests {
 
     #[test]
     fn tokens_are_what_sqlite_takes_them_for() {
-        use Kind::{BlockComment as B, LineComment as L, Quoted as Q, Sign, Space as S, Word as W};
+        use TokenKind::{
+            BlockComment as B, LineComment as L, Quoted as Q, Sign, Space as S, Word as W,
+        };
         assert_eq!(
             kinds("a --x'\n/*,*/'it''s'\"b\"[c,]`d`(1.5)"),
             [
@@ -294,7 +299,7 @@ mod tests {
             let code = |sql: &str| -> Vec<String> {
                 tokens(sql)
                     .iter()
-                    .filter(|t| t.kind != Kind::Space)
+                    .filter(|t| t.kind != TokenKind::Space)
                     .map(|t| t.text.to_owned())
                     .collect()
             };

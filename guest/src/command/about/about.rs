@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Argument, DB, OUTPUT, Shape, option, positional};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group, Registry};
-use crate::command::spec::context::Context;
-use crate::command::spec::toolset::Toolset;
+use crate::command::interface::argument::{Argument, DB, OUTPUT, Shape, option, positional};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group, Registry};
+use crate::command::interface::context::Context;
+use crate::command::interface::toolset::Toolset;
 use crate::text::suggest::did_you_mean;
 
 /// `version` in the command table.

@@ -7,13 +7,13 @@ use rusqlite::Connection;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{PATTERN, Shape, positional};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{PATTERN, Shape, positional};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::connection;
 use crate::engine::connection::Access;
-use crate::engine::guard::authorizer::{Gate, Mode};
+use crate::engine::guard::authorizer::{Authorizer, Mode};
 use crate::engine::schema::catalogue::{quote, rows, text};
 use crate::engine::schema::pattern::Pattern;
 use crate::host::interrupt::InterruptCheck;
@@ -284,13 +284,13 @@ fn row(name: &str, there: bool, what: &str) -> Vec<Value> {
 
 /// Tries it, on a private database in memory that is guarded like the served one.
 fn is_there(context: &Context, capability: &Capability) -> Result<bool, Failure> {
-    let gate = Gate::new();
+    let authorizer = Authorizer::new();
     let interrupt = Arc::new(InterruptCheck::new(context.host));
     let connection = connection::open(
         None,
         Access::Write,
         &context.settings.engine.limits,
-        &gate,
+        &authorizer,
         &interrupt,
     )
     .map_err(|error| {
@@ -299,7 +299,7 @@ fn is_there(context: &Context, capability: &Capability) -> Result<bool, Failure>
             format!("Could not open a database in memory: {error}."),
         )
     })?;
-    gate.enter(if capability.guarded {
+    authorizer.enter(if capability.guarded {
         Mode::Write
     } else {
         Mode::Trusted
@@ -381,11 +381,12 @@ mod tests {
     use super::*;
 
     fn connection(mode: Mode) -> Connection {
-        let gate = Gate::new();
+        let authorizer = Authorizer::new();
         let interrupt = Arc::new(InterruptCheck::new(&crate::host::Alone));
         let limits = crate::settings::EngineLimits::default();
-        let connection = connection::open(None, Access::Write, &limits, &gate, &interrupt).unwrap();
-        gate.enter(mode);
+        let connection =
+            connection::open(None, Access::Write, &limits, &authorizer, &interrupt).unwrap();
+        authorizer.enter(mode);
         connection
     }
 

@@ -6,10 +6,10 @@ use rusqlite::backup::{Backup, StepResult};
 use super::text_output::OVERWRITE;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group, WRITES};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group, WRITES};
+use crate::command::interface::context::Context;
 use crate::engine::database::Database;
 use crate::host::interrupt::InterruptCheck;
 use crate::storage::streams::STREAM;
@@ -59,17 +59,19 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
     let file = arguments.required_text("file");
     no_stream(file, "written to standard output", "dump")?;
     let busy_ms = context.settings.engine.limits.busy_ms;
-    let mut draft = context.engine.draft(file, arguments.flag(OVERWRITE.name))?;
+    let mut staged_database = context
+        .engine
+        .staged_database(file, arguments.flag(OVERWRITE.name))?;
     let (pages, bytes) = context.engine.database(arguments.db())?.look(|work| {
         let source = work.connection()?;
         // The transaction begins with its first look.
         let size = source.query_row("PRAGMA main.page_size", [], |row| row.get::<_, u32>(0));
         let looked = source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()));
         let size = looked.and(size).map_err(|error| work.failure(&error, ""))?;
-        let pages = draft.fill(|to| copy(source, to, work.interrupt(), busy_ms))?;
+        let pages = staged_database.fill(|to| copy(source, to, work.interrupt(), busy_ms))?;
         Ok((pages, u64::from(size) * u64::from(pages.unsigned_abs())))
     })?;
-    draft.publish()?;
+    staged_database.publish()?;
     let mut output = Output {
         text: Some(format!("Wrote {file} ({bytes} bytes, {pages} pages)\n")),
         ..Output::default()
@@ -123,7 +125,7 @@ pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, F
             )
             .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, then try again."));
         }
-        sound(connection, file).map_err(|error| from.failure(&error, ""))??;
+        check_integrity(connection, file).map_err(|error| from.failure(&error, ""))??;
         database.replace(&what, &mut output, |to, interrupt| {
             copy(connection, to, interrupt, busy_ms)
         })
@@ -197,7 +199,10 @@ pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
 }
 
 /// Whether SQLite finds nothing wrong with a database that comes from elsewhere.
-pub fn sound(connection: &Connection, title: &str) -> rusqlite::Result<Result<(), Failure>> {
+pub fn check_integrity(
+    connection: &Connection,
+    title: &str,
+) -> rusqlite::Result<Result<(), Failure>> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| {
         crate::engine::schema::catalogue::text(row, 0)
     })?;

@@ -2,10 +2,10 @@
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 
 /// `create` in the command table.
 pub const COMMAND: Command = Command {
@@ -28,13 +28,13 @@ pub const COMMAND: Command = Command {
 /// Runs `create`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let path = arguments.required_text("path");
-    let draft = context.engine.draft(path, false)?;
+    let staged_database = context.engine.staged_database(path, false)?;
     // Writes the header, and with it the first page.
-    draft
+    staged_database
         .connection()
         .execute_batch("BEGIN IMMEDIATE; COMMIT")
-        .map_err(|error| draft.failure(&error))?;
-    draft.publish()?;
+        .map_err(|error| staged_database.failure(&error))?;
+    staged_database.publish()?;
     let mut output = Output {
         text: Some(format!("Created {path} (empty)\n")),
         ..Output::default()

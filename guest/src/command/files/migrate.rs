@@ -8,15 +8,15 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 use serde_json::json;
 
-use super::backup::{no_stream, readable, sound};
+use super::backup::{check_integrity, no_stream, readable};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
-use crate::engine::database::staged::Draft;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
+use crate::engine::database::staged::StagedDatabase;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, rows};
 use crate::engine::schema::objects::{Object, Stored, objects};
@@ -68,20 +68,21 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     no_stream(file, "read from standard input", "batch")?;
     no_stream(name, "written to standard output", "dump")?;
     let most = context.settings.output.max_rows;
-    let draft = context.engine.draft(name, false)?;
+    let staged_database = context.engine.staged_database(name, false)?;
     let mut source = readable(context, file)?;
     let tables = source.look(|work| {
         let connection = work.connection()?;
-        sound(connection, file).map_err(|error| work.failure(&error, ""))??;
+        check_integrity(connection, file).map_err(|error| work.failure(&error, ""))??;
         let all = objects(connection).map_err(|error| work.failure(&error, ""))?;
-        make(work, &draft, &all)?;
-        let tables = compare(work, &draft, &all)?;
+        make(work, &staged_database, &all)?;
+        let tables = compare(work, &staged_database, &all)?;
         // Reads the schema as whoever opens the file will.
-        draft.run("PRAGMA writable_schema=RESET")?;
-        sound(draft.connection(), name).map_err(|error| draft.failure(&error))??;
+        staged_database.run("PRAGMA writable_schema=RESET")?;
+        check_integrity(staged_database.connection(), name)
+            .map_err(|error| staged_database.failure(&error))??;
         Ok(tables)
     })?;
-    draft.publish()?;
+    staged_database.publish()?;
     let total: i64 = tables.iter().map(|(_, tally)| tally.rows).sum();
     let listed = tables
         .iter()
@@ -115,8 +116,8 @@ fn counted(number: u64, unit: &str) -> String {
     format!("{number} {unit}{end}")
 }
 
-/// Makes everything again in `draft`, in one transaction.
-fn make(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<(), Failure> {
+/// Makes everything again in `staged_database`, in one transaction.
+fn make(work: Work<'_>, staged_database: &StagedDatabase, all: &[Object]) -> Result<(), Failure> {
     let connection = work.connection()?;
     for pragma in HEADER {
         let value = connection
@@ -124,50 +125,51 @@ fn make(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<(), Failure> {
                 crate::engine::schema::catalogue::text(row, 0)
             })
             .map_err(|error| work.failure(&error, ""))?;
-        draft.run(&format!(
+        staged_database.run(&format!(
             "PRAGMA main.{pragma}='{}'",
             value.replace('\'', "''")
         ))?;
     }
-    draft.run("PRAGMA ignore_check_constraints=ON; PRAGMA writable_schema=ON; BEGIN IMMEDIATE")?;
+    staged_database
+        .run("PRAGMA ignore_check_constraints=ON; PRAGMA writable_schema=ON; BEGIN IMMEDIATE")?;
     for object in all.iter().filter(|object| object.is_stored()) {
-        define(draft, object)?;
-        fill(work, draft, object)?;
+        define(staged_database, object)?;
+        fill(work, staged_database, object)?;
     }
     for object in all.iter().filter(|object| !object.is_stored()) {
         if object.kind == "index" {
-            draft.schema(&object.sql)?;
+            staged_database.schema(&object.sql)?;
         } else {
             // Views, triggers and virtual tables have no pages: their text is all there is
             // to them, and nothing of it is run.
-            draft
+            staged_database
                 .connection()
                 .execute(
                     "INSERT INTO main.sqlite_schema(type,name,tbl_name,rootpage,sql) VALUES(?1,?2,?3,0,?4)",
                     [&object.kind, &object.name, &object.table, &object.sql],
                 )
-                .map_err(|error| draft.failure(&error))?;
+                .map_err(|error| staged_database.failure(&error))?;
         }
     }
-    draft.run("COMMIT")
+    staged_database.run("COMMIT")
 }
 
 /// Makes a table, or empties one that SQLite makes by itself.
-fn define(draft: &Draft, object: &Object) -> Result<(), Failure> {
+fn define(staged_database: &StagedDatabase, object: &Object) -> Result<(), Failure> {
     if object.is_sequence() {
-        return draft.run("DELETE FROM main.sqlite_sequence");
+        return staged_database.run("DELETE FROM main.sqlite_sequence");
     }
     if object.is_statistics() {
         let name = quote(&object.name);
-        return draft.run(&format!(
+        return staged_database.run(&format!(
             "ANALYZE main.sqlite_schema; DELETE FROM main.{name}"
         ));
     }
-    draft.schema(&object.sql)
+    staged_database.schema(&object.sql)
 }
 
 /// Copies the rows of a table.
-fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
+fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Result<(), Failure> {
     let connection = work.connection()?;
     let stored =
         Stored::of(connection, &object.name, true).map_err(|error| work.failure(&error, ""))?;
@@ -176,10 +178,10 @@ fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
     }
     let select = stored.select(&object.name);
     let mut from = work.own(&select)?;
-    let mut to = draft
+    let mut to = staged_database
         .connection()
         .prepare(&stored.insert(&object.name))
-        .map_err(|error| draft.failure(&error))?;
+        .map_err(|error| staged_database.failure(&error))?;
     let width = stored.columns.len();
     let mut rows = from.raw_query();
     while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
@@ -188,10 +190,10 @@ fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
                 .get_ref(index)
                 .map_err(|error| work.failure(&error, &select))?;
             to.raw_bind_parameter(index + 1, rusqlite::types::ToSqlOutput::Borrowed(value))
-                .map_err(|error| draft.failure(&error))?;
+                .map_err(|error| staged_database.failure(&error))?;
         }
         to.raw_execute().map_err(|error| {
-            let failure = draft.failure(&error);
+            let failure = staged_database.failure(&error);
             Failure {
                 message: format!(
                     "Table {}: {} No file was created.",
@@ -206,12 +208,12 @@ fn fill(work: Work<'_>, draft: &Draft, object: &Object) -> Result<(), Failure> {
 
 /// How many rows a table has, and what they hold whatever their order is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct TableDigest {
     rows: i64,
     sum: u64,
 }
 
-impl Tally {
+impl TableDigest {
     fn take(statement: &mut Statement<'_>, width: usize) -> rusqlite::Result<Self> {
         let mut tally = Self::default();
         let mut rows = statement.raw_query();
@@ -256,7 +258,11 @@ fn hash(hasher: &mut DefaultHasher, value: ValueRef<'_>) {
 }
 
 /// Counts and digests every table on both sides.
-fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String, Tally)>, Failure> {
+fn compare(
+    work: Work<'_>,
+    staged_database: &StagedDatabase,
+    all: &[Object],
+) -> Result<Vec<(String, TableDigest)>, Failure> {
     let mut tables = Vec::new();
     for object in all.iter().filter(|object| object.is_stored()) {
         let connection = work.connection()?;
@@ -272,10 +278,10 @@ fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String,
             quote(&object.name)
         );
         let width = stored.columns.len();
-        let before = Tally::take(&mut work.own(&select)?, width)
+        let before = TableDigest::take(&mut work.own(&select)?, width)
             .map_err(|error| work.failure(&error, &select))?;
-        let after =
-            tally(draft.connection(), &select, width).map_err(|error| draft.failure(&error))?;
+        let after = tally(staged_database.connection(), &select, width)
+            .map_err(|error| staged_database.failure(&error))?;
         if before != after {
             return Err(Failure::new(
                 Status::Internal,
@@ -296,6 +302,6 @@ fn compare(work: Work<'_>, draft: &Draft, all: &[Object]) -> Result<Vec<(String,
     Ok(tables)
 }
 
-fn tally(connection: &Connection, select: &str, width: usize) -> rusqlite::Result<Tally> {
-    Tally::take(&mut connection.prepare(select)?, width)
+fn tally(connection: &Connection, select: &str, width: usize) -> rusqlite::Result<TableDigest> {
+    TableDigest::take(&mut connection.prepare(select)?, width)
 }

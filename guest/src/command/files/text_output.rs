@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Argument, Shape, option};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::context::{Context, Outlet};
+use crate::command::interface::argument::{Argument, Shape, option};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::context::{Context, Outlet};
 use crate::storage::streams::{Files, STREAM, Writer};
 
 /// The file to make.
@@ -16,7 +16,7 @@ pub const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
 pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace an existing file.");
 
 /// Where text goes.
-pub enum Sink {
+pub enum TextOutput {
     /// Into a file.
     File {
         /// The file.
@@ -37,7 +37,7 @@ pub enum Sink {
     },
 }
 
-impl Sink {
+impl TextOutput {
     /// What the arguments ask for.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Sink {
     }
 }
 
-impl Write for Sink {
+impl Write for TextOutput {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::File { writer, .. } => writer.write(data),

@@ -6,10 +6,10 @@
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, option};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::database::Database;
 use crate::engine::schema::catalogue::{rows, text};
 use crate::engine::statement::params::Params;
@@ -65,7 +65,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 
 /// What SQLite says of one checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Done {
+struct CheckpointResult {
     /// Whether another connection kept it from its end.
     busy: bool,
     /// Frames in the log, each one page.
@@ -74,7 +74,7 @@ struct Done {
     checkpointed: i64,
 }
 
-fn checkpoint(database: &mut Database, mode: &str) -> Result<Done, Failure> {
+fn checkpoint(database: &mut Database, mode: &str) -> Result<CheckpointResult, Failure> {
     let output = database.exec(
         &format!("PRAGMA main.wal_checkpoint({mode})"),
         &Params::None,
@@ -87,7 +87,7 @@ fn checkpoint(database: &mut Database, mode: &str) -> Result<Done, Failure> {
                 Value::Integer(log),
                 Value::Integer(checkpointed),
             ],
-        ) => Ok(Done {
+        ) => Ok(CheckpointResult {
             busy: *busy != 0,
             log: *log,
             checkpointed: *checkpointed,
@@ -111,8 +111,8 @@ fn no_log(title: &str, journal: &str) -> Output {
     output
 }
 
-fn report(mode: &str, done: Done) -> Output {
-    let Done {
+fn report(mode: &str, done: CheckpointResult) -> Output {
+    let CheckpointResult {
         busy,
         log,
         checkpointed,

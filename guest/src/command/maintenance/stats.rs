@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, option};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{is_stop, rows, text};
 
 /// `stats` in the command table.

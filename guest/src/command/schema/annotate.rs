@@ -38,7 +38,7 @@ pub fn beside<'a>(rows: &mut Rows, about: impl Fn(&str) -> Option<&'a str>) {
 
 /// Notes on tables and columns that are not there, a sentence each. A database without tables may
 /// get them yet.
-pub fn astray(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<String>> {
+pub fn unmatched(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<String>> {
     let tables = relations(connection)?;
     let names: Vec<&str> = tables
         .iter()
@@ -96,7 +96,7 @@ fn sentence(kind: &str, name: &str, meant: Option<&str>) -> String {
 mod tests {
     use serde_json::json;
 
-    use crate::command::spec::context::Context;
+    use crate::command::interface::context::Context;
     use crate::command::tests::{context, json_of, text};
     use crate::settings::EngineSettings;
 

@@ -5,9 +5,9 @@ use rusqlite::Connection;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{quote, rows, text};
 
 /// `databases` in the command table.

@@ -2,10 +2,10 @@
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 
 /// `explain` in the command table.
 pub const COMMAND: Command = Command {

@@ -7,10 +7,10 @@ use rusqlite::Connection;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{PATTERN, Shape, option};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{PATTERN, Shape, option};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{quote, relations, rows, text};
 use crate::engine::schema::pattern::Pattern;
 use crate::text::lexer;
@@ -129,8 +129,8 @@ fn show(objects: &[Object], indent: bool, json: bool, most: u32) -> Output {
         let tokens = lexer::tokens(&ddl);
         let comment = tokens
             .iter()
-            .rfind(|token| token.kind != lexer::Kind::Space);
-        if comment.is_some_and(|token| token.kind == lexer::Kind::LineComment) {
+            .rfind(|token| token.kind != lexer::TokenKind::Space);
+        if comment.is_some_and(|token| token.kind == lexer::TokenKind::LineComment) {
             text.push('\n');
         }
         text.push_str(";\n");

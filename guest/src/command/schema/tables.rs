@@ -2,14 +2,14 @@
 
 use rusqlite::Connection;
 
-use super::annotate::{astray, beside};
+use super::annotate::{beside, unmatched};
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::PATTERN;
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::PATTERN;
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Count, Counter, Relation, relations, rows};
 use crate::engine::schema::pattern::Pattern;
 use crate::text::suggest::{alternatives, closest};
@@ -48,7 +48,7 @@ pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
                 beside(rows, |name| notes.table(name)?.note.as_deref());
             }
             if pattern.is_none() {
-                output.notes.extend(astray(connection, &notes)?);
+                output.notes.extend(unmatched(connection, &notes)?);
             }
             Ok(output)
         })

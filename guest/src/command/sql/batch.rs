@@ -3,10 +3,10 @@
 use super::exec::ending;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::argument::{DRY_RUN, Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Group, WRITES};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{DRY_RUN, Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Group, WRITES};
+use crate::command::interface::context::Context;
 
 /// `batch` in the command table.
 pub const COMMAND: Command = Command {

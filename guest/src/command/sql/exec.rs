@@ -3,11 +3,11 @@
 use super::query::params;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::spec::argument::{DRY_RUN, PARAMS, Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Group, WRITES};
-use crate::command::spec::context::Context;
-use crate::engine::database::Ending;
+use crate::command::interface::argument::{DRY_RUN, PARAMS, Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Group, WRITES};
+use crate::command::interface::context::Context;
+use crate::engine::database::WriteMode;
 
 /// `exec` in the command table.
 pub const COMMAND: Command = Command {
@@ -45,10 +45,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 }
 
 /// What the call wants done in the end.
-pub(super) fn ending(arguments: &Arguments) -> Ending {
+pub(super) fn ending(arguments: &Arguments) -> WriteMode {
     if arguments.flag(DRY_RUN.name) {
-        Ending::DryRun
+        WriteMode::DryRun
     } else {
-        Ending::Keep
+        WriteMode::Keep
     }
 }

@@ -5,10 +5,10 @@ use serde_json::json;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::LIMIT;
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group, WRITES};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::LIMIT;
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group, WRITES};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::rows;
 
 /// `history` in the command table.
@@ -54,7 +54,7 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let listed = entries
         .into_iter()
         .map(|entry| {
-            let state = match &entry.beyond {
+            let state = match &entry.irreversible {
                 Some(why) => format!("cannot be undone: {why}"),
                 None => entry.state.name().to_owned(),
             };
@@ -119,7 +119,7 @@ mod tests {
         text(context, "run", json!({ "input": input }))
     }
 
-    fn take_back(context: &mut Context) -> String {
+    fn revert(context: &mut Context) -> String {
         text(context, "undo", json!({}))
     }
 
@@ -162,7 +162,7 @@ mod tests {
             ]
         );
         for left in ["12", "12", "1", ""] {
-            take_back(&mut context);
+            revert(&mut context);
             assert_eq!(letters(&mut context), left);
         }
     }
@@ -187,7 +187,7 @@ mod tests {
             let all = written(&mut context);
             assert_eq!(all.len(), 1, "{input}: {all:?}");
             assert!(all[0].0.contains(told), "{input}: {all:?}");
-            take_back(&mut context);
+            revert(&mut context);
             assert_eq!(letters(&mut context), "0", "{input}");
         }
     }
@@ -272,7 +272,7 @@ mod tests {
                 .iter()
                 .filter(|(_, state)| state == "done")
             {
-                take_back(&mut context);
+                revert(&mut context);
             }
             assert_eq!(letters(&mut context), "0");
         }
@@ -289,7 +289,7 @@ mod tests {
         let mut context = recording("CREATE TABLE t(a); INSERT INTO t VALUES('1')");
         text(&mut context, "analyze", json!({}));
         assert_eq!(written(&mut context).len(), 1);
-        take_back(&mut context);
+        revert(&mut context);
         assert_eq!(letters(&mut context), "1");
     }
 }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, ffi};
 /// # Errors
 ///
 /// None that SQLite documents.
-pub fn figures(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, String)>> {
-    let of = |operation| figure(connection, operation);
+pub fn counters(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, String)>> {
+    let of = |operation| counter(connection, operation);
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
     // SAFETY: they take no pointer.
     let (used, most) = unsafe { (ffi::sqlite3_memory_used(), ffi::sqlite3_memory_highwater(0)) };
@@ -47,7 +47,7 @@ pub fn figures(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, S
     ])
 }
 
-fn figure(connection: &Connection, operation: c_int) -> rusqlite::Result<c_int> {
+fn counter(connection: &Connection, operation: c_int) -> rusqlite::Result<c_int> {
     let (mut current, mut most) = (0, 0);
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
     // SAFETY: the connection is open, and both places outlive the call.

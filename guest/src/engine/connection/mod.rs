@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
-use super::guard::authorizer::{Gate, Mode};
+use super::guard::authorizer::{Authorizer, Mode};
 #[cfg(test)]
 use super::vfs;
 use crate::host::interrupt::{INSTRUCTIONS_PER_TICK, InterruptCheck};
@@ -47,7 +47,7 @@ pub fn open(
     name: Option<&str>,
     access: Access,
     limits: &EngineLimits,
-    gate: &Arc<Gate>,
+    authorizer: &Arc<Authorizer>,
     interrupt: &Arc<InterruptCheck>,
 ) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -64,8 +64,8 @@ pub fn open(
         Some(name) => Connection::open_with_flags(name, flags)?,
         None => Connection::open_in_memory_with_flags(flags)?,
     };
-    gate.enter(Mode::Trusted);
-    gate.guard(&mut connection)?;
+    authorizer.enter(Mode::Trusted);
+    authorizer.guard(&mut connection)?;
     set_limits(&connection, limits)?;
     watch(&mut connection, limits, interrupt)?;
     set_configuration(&connection, access)?;

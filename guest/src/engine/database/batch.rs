@@ -1,9 +1,9 @@
 //! Several statements of a client in one transaction.
 
 use super::Database;
-use super::recorded::Call;
+use super::recorded::WriteCall;
 use super::run::explains;
-use super::tracked::{Ending, Tracked};
+use super::tracked::{Tracked, WriteMode};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::guard::authorizer::Mode;
@@ -13,7 +13,7 @@ use crate::engine::statement::params::Params;
 use crate::text::scan;
 
 impl Database {
-    pub(super) fn transact(&self, sql: &str, ending: Ending) -> Result<Output, Failure> {
+    pub(super) fn transact(&self, sql: &str, ending: WriteMode) -> Result<Output, Failure> {
         if sql.contains('\0') {
             return Err(errors::nul());
         }
@@ -26,12 +26,12 @@ impl Database {
                 ),
             ));
         }
-        let recorded = ending == Ending::Keep && self.is_recorded();
+        let recorded = ending == WriteMode::Keep && self.is_recorded();
         if recorded {
-            self.settle_doubt()?;
+            self.recover()?;
         }
         self.trusted("BEGIN IMMEDIATE")?;
-        let mut tracked = if recorded || ending == Ending::DryRun {
+        let mut tracked = if recorded || ending == WriteMode::DryRun {
             Some(self.track(ending)?)
         } else {
             None
@@ -72,9 +72,9 @@ impl Database {
         let ended = match tracked {
             None => self.trusted("COMMIT"),
             Some(tracked) => {
-                let call = Call::new(sql, &Params::None);
-                let (done, beyond) = self.finish(tracked, &call)?;
-                self.conclude(&done, beyond, ending, &call, &mut output)
+                let call = WriteCall::new(sql, &Params::None);
+                let (done, irreversible) = self.finish(tracked, &call)?;
+                self.conclude(&done, irreversible, ending, &call, &mut output)
             }
         };
         ended.map_err(|failure| Failure {
@@ -101,11 +101,11 @@ impl Database {
     ) -> Result<usize, Failure> {
         let mode = match &tracked {
             _ if explains(rest) => Mode::Explain,
-            Some(tracked) if tracked.ending == Ending::DryRun => Mode::Try,
+            Some(tracked) if tracked.ending == WriteMode::DryRun => Mode::Try,
             _ => Mode::Batch,
         };
-        self.gate.enter(mode);
-        let mut statement = statement::one(self.connection()?, rest, &self.gate, false)
+        self.authorizer.enter(mode);
+        let mut statement = statement::one(self.connection()?, rest, &self.authorizer, false)
             .map_err(|unprepared| self.unprepared(unprepared, sql, start))?;
         self.check(&statement, rest)?;
         if statement.parameter_count() > 0 {
@@ -121,23 +121,23 @@ impl Database {
         let length = statement
             .expanded_sql()
             .map_or(rest.len(), |text| text.len());
-        let seen = self.gate.seen();
+        let seen = self.authorizer.seen();
         let mut tracked = tracked.filter(|_| mode != Mode::Explain);
         if let Some(tracked) = &mut tracked {
             tracked.before(self, &seen, sql, start)?;
         }
         let before = self.changes()?;
-        self.gate.run(if mode == Mode::Explain {
+        self.authorizer.run(if mode == Mode::Explain {
             Mode::Read
         } else {
             mode
         });
-        let harvest = self.step(&mut statement, sql, start)?;
+        let result_set = self.step(&mut statement, sql, start)?;
         let writes = mode != Mode::Explain && !statement.readonly();
         drop(statement);
-        if let Some(rows) = harvest.rows {
+        if let Some(rows) = result_set.rows {
             output.rows = Some(rows);
-            output.notes = harvest.note.into_iter().collect();
+            output.notes = result_set.note.into_iter().collect();
         }
         if writes {
             self.count(output, rest, before)?;

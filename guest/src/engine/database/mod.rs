@@ -28,15 +28,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
-use self::recorded::Warned;
-use self::shell_transaction::Pending;
-pub use self::tracked::Ending;
+use self::recorded::WarnedWrites;
+use self::shell_transaction::ShellTransaction;
+pub use self::tracked::WriteMode;
 use super::connection::{self, Access};
-use super::guard::authorizer::{Gate, Mode};
+use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;
 use super::statement::Unprepared;
 use super::statement::errors;
-use super::statement::errors::Circumstances;
+use super::statement::errors::ErrorContext;
 use super::statement::params::Params;
 use super::undo::history::History;
 use super::vfs;
@@ -71,11 +71,11 @@ pub struct Database {
     settings: Arc<EngineSettings>,
     output: OutputLimits,
     interrupt: Arc<InterruptCheck>,
-    gate: Arc<Gate>,
+    authorizer: Arc<Authorizer>,
     /// The name that storage knows; `None` is a private database in memory.
     file: Option<String>,
     title: String,
-    link: Option<Link>,
+    link: Option<OpenConnection>,
     layers: Layers,
     /// Whether the statement itself inserted a row into a table with rowids.
     inserted: Arc<AtomicBool>,
@@ -86,13 +86,13 @@ pub struct Database {
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
     /// What a shell has written in the transaction that is open.
-    pending: RefCell<Option<Pending>>,
-    warned: RefCell<Warned>,
+    pending: RefCell<Option<ShellTransaction>>,
+    warned: RefCell<WarnedWrites>,
 }
 
 /// An open connection.
 #[derive(Debug)]
-struct Link {
+struct OpenConnection {
     connection: Connection,
     access: Access,
     query_only: bool,
@@ -141,7 +141,7 @@ impl Database {
             settings: Arc::clone(settings),
             output,
             interrupt: Arc::clone(interrupt),
-            gate: Gate::new(),
+            authorizer: Authorizer::new(),
             file,
             title,
             link: None,
@@ -192,7 +192,7 @@ impl Database {
     ///
     /// As for [`Database::query`]; nothing was changed then.
     pub fn exec(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
-        self.exec_to(sql, params, Ending::Keep)
+        self.exec_to(sql, params, WriteMode::Keep)
     }
 
     /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
@@ -204,13 +204,13 @@ impl Database {
         &mut self,
         sql: &str,
         params: &Params,
-        ending: Ending,
+        ending: WriteMode,
     ) -> Result<Output, Failure> {
         if self.settings.readonly {
             return self.query(sql, params, None);
         }
         self.begin(Access::Write)?;
-        let result = if ending == Ending::DryRun || self.is_recorded() && self.records(sql) {
+        let result = if ending == WriteMode::DryRun || self.is_recorded() && self.records(sql) {
             self.write_tracked(sql, params, ending)
         } else {
             self.write(sql, params)
@@ -225,7 +225,7 @@ impl Database {
     ///
     /// As for [`Database::query`], naming the statement by its number and its line; nothing was changed then.
     pub fn batch(&mut self, sql: &str) -> Result<Output, Failure> {
-        self.batch_to(sql, Ending::Keep)
+        self.batch_to(sql, WriteMode::Keep)
     }
 
     /// The same, to either end: in a dry run it answers what it would change, and keeps nothing.
@@ -233,7 +233,7 @@ impl Database {
     /// # Errors
     ///
     /// As for [`Database::batch`].
-    pub fn batch_to(&mut self, sql: &str, ending: Ending) -> Result<Output, Failure> {
+    pub fn batch_to(&mut self, sql: &str, ending: WriteMode) -> Result<Output, Failure> {
         if self.settings.readonly {
             return Err(errors::writes(
                 "start a transaction that writes",
@@ -266,7 +266,7 @@ impl Database {
         look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         self.begin(Access::Read)?;
-        self.gate.enter(Mode::Inspect);
+        self.authorizer.enter(Mode::Inspect);
         let result = self
             .connection()
             .and_then(|connection| look(connection).map_err(|error| self.failure(&error, "", 0)));
@@ -284,8 +284,8 @@ impl Database {
 
     /// The failure for an error of SQLite's on the statement at `start` of `sql`.
     fn failure(&self, error: &rusqlite::Error, sql: &str, start: usize) -> Failure {
-        let denial = self.gate.denial();
-        let about = Circumstances {
+        let denial = self.authorizer.denial();
+        let about = ErrorContext {
             settings: &self.settings,
             title: &self.title,
             sql,
@@ -303,7 +303,7 @@ impl Database {
         else {
             return failure;
         };
-        self.gate.enter(Mode::Inspect);
+        self.authorizer.enter(Mode::Inspect);
         match lookup::hint(&link.connection, error, sql) {
             Some(hint) => failure.hint(hint),
             None => failure,
@@ -315,7 +315,7 @@ impl Database {
         if let Some(interruption) = self.interrupt.start() {
             return Err(failure::interrupted(&interruption));
         }
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         vfs::allow_sleep(self.settings.limits.busy_ms);
         let mut access = want;
         // Natively, what is in memory is writable from the start.
@@ -345,7 +345,7 @@ impl Database {
                 }
             }
         };
-        self.gate.enter(Mode::Nothing);
+        self.authorizer.enter(Mode::Nothing);
         Err(failure)
     }
 
@@ -371,7 +371,7 @@ impl Database {
             self.file.as_deref(),
             access,
             &self.settings.limits,
-            &self.gate,
+            &self.authorizer,
             &self.interrupt,
         )
         .and_then(|mut connection| {
@@ -380,10 +380,10 @@ impl Database {
                 connection::limit_heap(&connection, &self.settings.limits)?;
             }
             let inserted = Arc::clone(&self.inserted);
-            let gate = Arc::clone(&self.gate);
+            let authorizer = Arc::clone(&self.authorizer);
             connection.update_hook(Some(move |action, _: &str, table: &str, _| {
                 let found = inserted.load(Ordering::Relaxed);
-                if action == Action::SQLITE_INSERT && !found && gate.inserts_into(table) {
+                if action == Action::SQLITE_INSERT && !found && authorizer.inserts_into(table) {
                     inserted.store(true, Ordering::Relaxed);
                 }
             }))?;
@@ -401,7 +401,7 @@ impl Database {
         if access == Access::Write && connection.is_readonly("main").unwrap_or(false) {
             return Err(errors::unwritable(&self.title));
         }
-        self.link = Some(Link {
+        self.link = Some(OpenConnection {
             connection,
             access,
             query_only: false,
@@ -443,14 +443,14 @@ impl Database {
 
     /// Ends a call: nothing stays open, whatever happened, but for a shell.
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         let open = !self.keeps && self.in_transaction();
         let undone = if open { self.roll_back_open() } else { Ok(()) };
         if undone.is_err() {
             // Closing rolls back too.
             self.link = None;
         }
-        self.gate.enter(Mode::Nothing);
+        self.authorizer.enter(Mode::Nothing);
         if !self.keeps {
             self.pending.take();
             self.warned.borrow_mut().end();
@@ -477,7 +477,7 @@ impl Database {
 
     /// Runs a statement of our own.
     fn trusted(&self, sql: &str) -> Result<(), Failure> {
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         self.connection()?
             .execute_batch(sql)
             .map_err(|error| self.failure(&error, sql, 0))

@@ -8,7 +8,7 @@ use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::statement::params::Params;
-use crate::engine::undo::history::{Draft, Entry, History, State};
+use crate::engine::undo::history::{Entry, EntryState, History, NewEntry};
 use crate::engine::undo::schema_diff::objects;
 use crate::engine::undo::{Step, Summary, statistics};
 
@@ -17,12 +17,12 @@ const SQL_CHARS: usize = 120;
 
 /// The identity of a write that a client asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct WriteCall<'a> {
     sql: &'a str,
     digest: u64,
 }
 
-impl<'a> Call<'a> {
+impl<'a> WriteCall<'a> {
     pub(super) fn new(sql: &'a str, params: &Params) -> Self {
         let mut hasher = DefaultHasher::new();
         sql.hash(&mut hasher);
@@ -39,12 +39,12 @@ impl<'a> Call<'a> {
 /// The irreversible writes that the client was warned of. To ask for one again is to
 /// confirm it, but in a later call.
 #[derive(Debug, Default)]
-pub(super) struct Warned {
+pub(super) struct WarnedWrites {
     now: Vec<u64>,
     before: Vec<u64>,
 }
 
-impl Warned {
+impl WarnedWrites {
     /// The call ends.
     pub(super) fn end(&mut self) {
         if !self.now.is_empty() {
@@ -90,25 +90,25 @@ impl Database {
     /// Commits a transaction whose steps are known, and records it.
     pub(super) fn commit_recorded(
         &self,
-        call: &Call<'_>,
+        call: &WriteCall<'_>,
         steps: &[Step],
         summary: &Summary,
-        beyond: Option<String>,
+        irreversible: Option<String>,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        if steps.is_empty() && beyond.is_none() {
+        if steps.is_empty() && irreversible.is_none() {
             return self.trusted("COMMIT");
         }
         let history = self.history()?;
         let mut told = lines(summary);
         told.extend(changes(summary).iter().map(Change::in_short));
         let start: String = call.sql.trim().chars().take(SQL_CHARS).collect();
-        let draft = Draft {
+        let draft = NewEntry {
             database: &self.title,
             command: self.interrupt.command(),
             sql: &start,
             summary: &told.join("; "),
-            beyond: beyond.as_deref(),
+            irreversible: irreversible.as_deref(),
         };
         let (number, dropped) = history
             .add(&draft, steps)
@@ -119,10 +119,10 @@ impl Database {
             return Err(failure);
         }
         history
-            .mark(number, State::Done)
+            .mark(number, EntryState::Done)
             .map_err(|error| self.record_failure(&error))?;
         output.extra.insert("history".into(), number.into());
-        if let Some(why) = beyond {
+        if let Some(why) = irreversible {
             output
                 .notes
                 .push(format!("This write cannot be undone: {why}."));
@@ -141,7 +141,7 @@ impl Database {
     /// # Errors
     ///
     /// `invalid_state` if it was not; this is the warning.
-    pub(super) fn confirm(&self, call: &Call<'_>, why: &str) -> Result<(), Failure> {
+    pub(super) fn confirm(&self, call: &WriteCall<'_>, why: &str) -> Result<(), Failure> {
         let mut warned = self.warned.borrow_mut();
         let told = warned.before.len();
         warned.before.retain(|digest| *digest != call.digest);
@@ -160,7 +160,7 @@ impl Database {
     }
 
     /// Notes that the client was warned of an irreversible write.
-    pub(super) fn warn(&self, call: &Call<'_>) {
+    pub(super) fn warn(&self, call: &WriteCall<'_>) {
         self.warned.borrow_mut().now.push(call.digest);
     }
 
@@ -174,7 +174,7 @@ impl Database {
             return Err(unrecorded());
         }
         self.begin(Access::Write)?;
-        let listed = self.settle_doubt().and_then(|()| {
+        let listed = self.recover().and_then(|()| {
             let history = self.history()?;
             history
                 .list(&self.title, most)
@@ -185,30 +185,32 @@ impl Database {
     }
 
     /// Resolves a write, or an undo, that was aborted during its commit.
-    pub(super) fn settle_doubt(&self) -> Result<(), Failure> {
+    pub(super) fn recover(&self) -> Result<(), Failure> {
         let history = self.history()?;
         let fail = |error: rusqlite::Error| self.record_failure(&error);
         let Some(entry) = history.last(&self.title).map_err(fail)? else {
             return Ok(());
         };
-        if !matches!(entry.state, State::Doubtful | State::Leaving) {
+        if !matches!(entry.state, EntryState::InDoubt | EntryState::Undoing) {
             return Ok(());
         }
         let steps = history.steps(entry.number).map_err(fail)?;
         // It is in place if it could be undone.
-        let in_place =
-            !steps.is_empty() && self.all_back(&steps, || self.trusted("ROLLBACK"))?.is_ok();
+        let in_place = !steps.is_empty()
+            && self
+                .revert_all(&steps, || self.trusted("ROLLBACK"))?
+                .is_ok();
         let settled = match entry.state {
-            _ if in_place => history.mark(entry.number, State::Done),
-            State::Leaving => history.mark(entry.number, State::Undone),
+            _ if in_place => history.mark(entry.number, EntryState::Done),
+            EntryState::Undoing => history.mark(entry.number, EntryState::Undone),
             _ if self.never_came(&steps)? => history.forget(entry.number),
             _ => history
-                .put_beyond(
+                .mark_irreversible(
                     entry.number,
                     "it was aborted during its commit, and other changes hide whether it was \
                      committed",
                 )
-                .and_then(|()| history.mark(entry.number, State::Done)),
+                .and_then(|()| history.mark(entry.number, EntryState::Done)),
         };
         settled.map_err(fail)
     }
@@ -217,7 +219,7 @@ impl Database {
     fn never_came(&self, steps: &[Step]) -> Result<bool, Failure> {
         let connection = self.connection()?;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         match steps.first() {
             None => Ok(false),
             Some(Step::Schema { before, .. }) => Ok(objects(connection).map_err(fail)? == *before),
@@ -247,12 +249,12 @@ pub(super) fn unrecorded() -> Failure {
 }
 
 /// Why these steps are irreversible, if they are.
-pub(super) fn beyond(
+pub(super) fn irreversible(
     steps: &[Step],
-    nameless: impl IntoIterator<Item = String>,
+    null_keys: impl IntoIterator<Item = String>,
     room: u64,
 ) -> Option<String> {
-    if let Some(table) = nameless.into_iter().next() {
+    if let Some(table) = null_keys.into_iter().next() {
         return Some(format!(
             "{table} has rows whose primary key is NULL, and changes to such rows are not recorded"
         ));

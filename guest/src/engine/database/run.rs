@@ -10,7 +10,7 @@ use crate::answer::output::Output;
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::schema::lookup;
 use crate::engine::statement::params::Params;
-use crate::engine::statement::{self, Extent, Harvest};
+use crate::engine::statement::{self, ResultSet, RowLimits};
 use crate::engine::statement::{errors, plan};
 use crate::text::scan;
 
@@ -19,16 +19,17 @@ impl Database {
         let (mut statement, mode) = self.prepare(sql, Mode::Read)?;
         if mode == Mode::Read && self.layers.verdict && !statement.readonly() {
             // SQLite does not distinguish a query of the journal mode from a change of it.
-            let asks = self.gate.seen().bare_pragma.as_deref() == Some("journal_mode");
+            let asks = self.authorizer.seen().bare_pragma.as_deref() == Some("journal_mode");
             if !asks {
                 return Err(self.would_write(sql));
             }
         }
         params.bind(&mut statement)?;
-        self.gate.run(Mode::Read);
-        let harvest = statement::harvest(&mut statement, &self.interrupt, self.extent(limit))
-            .map_err(|error| self.failure(&error, sql, 0))?;
-        Ok(answer(harvest))
+        self.authorizer.run(Mode::Read);
+        let result_set =
+            statement::result_set(&mut statement, &self.interrupt, self.row_limits(limit))
+                .map_err(|error| self.failure(&error, sql, 0))?;
+        Ok(answer(result_set))
     }
 
     /// The refusal of a statement that SQLite says is no reading. The text of the statement
@@ -55,12 +56,12 @@ impl Database {
         params.bind(&mut statement)?;
         let before = self.changes()?;
         let explains = mode == Mode::Explain;
-        self.gate
+        self.authorizer
             .run(if explains { Mode::Read } else { Mode::Write });
-        let harvest = self.step(&mut statement, sql, 0)?;
+        let result_set = self.step(&mut statement, sql, 0)?;
         let writes = !explains && !statement.readonly();
         drop(statement);
-        let mut output = answer(harvest);
+        let mut output = answer(result_set);
         if writes {
             self.count(&mut output, sql, before)?;
         }
@@ -85,9 +86,9 @@ impl Database {
             ));
         }
         let reads = statement.readonly();
-        self.gate.run(Mode::Read);
-        let harvest = self.step(&mut statement, &wrapped, 0)?;
-        let mut output = answer(harvest);
+        self.authorizer.run(Mode::Read);
+        let result_set = self.step(&mut statement, &wrapped, 0)?;
+        let mut output = answer(result_set);
         if explained != 1 {
             plan::draw(&mut output);
         }
@@ -107,12 +108,12 @@ impl Database {
     pub(super) fn prepare(&self, sql: &str, mode: Mode) -> Result<(Statement<'_>, Mode), Failure> {
         let connection = self.connection()?;
         let mode = if explains(sql) { Mode::Explain } else { mode };
-        self.gate.enter(mode);
-        let mut prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        self.authorizer.enter(mode);
+        let mut prepared = statement::one(connection, sql, &self.authorizer, self.layers.single);
         // Once for each R-Tree that the statement opens.
-        while prepared.is_err() && self.know_shadow() {
-            self.gate.enter(mode);
-            prepared = statement::one(connection, sql, &self.gate, self.layers.single);
+        while prepared.is_err() && self.allow_rtree_shadow() {
+            self.authorizer.enter(mode);
+            prepared = statement::one(connection, sql, &self.authorizer, self.layers.single);
         }
         let statement = prepared.map_err(|unprepared| self.unprepared(unprepared, sql, 0))?;
         self.check(&statement, sql)?;
@@ -127,7 +128,7 @@ impl Database {
                 "SQLite and sqlarium disagree on whether this statement is an EXPLAIN.",
             ));
         }
-        let seen = self.gate.seen();
+        let seen = self.authorizer.seen();
         if seen.schema && !seen.ddl {
             return Err(Failure::new(
                 Status::Readonly,
@@ -141,8 +142,8 @@ impl Database {
     /// Whether the refusal was for a table of an R-Tree, which prepares its
     /// writes whenever it is opened; such a table is let through from then on.
     /// It cannot be written to directly: SQLite's defensive mode is on.
-    pub(super) fn know_shadow(&self) -> bool {
-        let Some(denial) = self.gate.denial() else {
+    pub(super) fn allow_rtree_shadow(&self) -> bool {
+        let Some(denial) = self.authorizer.denial() else {
             return false;
         };
         let (Rule::Writes, Some(table)) = (&denial.rule, &denial.table) else {
@@ -151,14 +152,14 @@ impl Database {
         let Ok(connection) = self.connection() else {
             return false;
         };
-        self.gate.enter(Mode::Inspect);
+        self.authorizer.enter(Mode::Inspect);
         let parts = lookup::rtree_of(connection, table).unwrap_or_default();
         let news = parts
             .iter()
-            .filter(|part| self.gate.know_shadow(part))
+            .filter(|part| self.authorizer.allow_rtree_shadow(part))
             .count()
             > 0;
-        self.gate.recall(denial);
+        self.authorizer.recall(denial);
         news
     }
 
@@ -168,9 +169,13 @@ impl Database {
         statement: &mut Statement<'_>,
         sql: &str,
         start: usize,
-    ) -> Result<Harvest, Failure> {
-        statement::harvest(statement, &self.interrupt, self.extent(self.output.rows))
-            .map_err(|error| self.failure(&error, sql, start))
+    ) -> Result<ResultSet, Failure> {
+        statement::result_set(
+            statement,
+            &self.interrupt,
+            self.row_limits(self.output.rows),
+        )
+        .map_err(|error| self.failure(&error, sql, start))
     }
 
     /// Adds what `sql`, the statement before, changed.
@@ -213,8 +218,8 @@ impl Database {
         }
     }
 
-    pub(super) fn extent(&self, rows: u32) -> Extent {
-        Extent {
+    pub(super) fn row_limits(&self, rows: u32) -> RowLimits {
+        RowLimits {
             rows,
             count: self.output.max_rows,
             // Values of so many bytes make a reply that is refused; keeping more would be in vain.
@@ -229,10 +234,10 @@ pub(super) fn explains(sql: &str) -> bool {
     scan::first_word(sql).eq_ignore_ascii_case("EXPLAIN")
 }
 
-pub(super) fn answer(harvest: Harvest) -> Output {
+pub(super) fn answer(result_set: ResultSet) -> Output {
     Output {
-        rows: harvest.rows,
-        notes: harvest.note.into_iter().collect(),
+        rows: result_set.rows,
+        notes: result_set.note.into_iter().collect(),
         ..Output::default()
     }
 }

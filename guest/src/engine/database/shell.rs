@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Statement, StatementStatus};
 
 use super::Database;
-use super::tracked::stands_outside;
+use super::tracked::is_outside_transactions;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::engine::connection::Access;
@@ -16,12 +16,12 @@ use crate::engine::statement::{self, Unprepared};
 use crate::text::{complete, scan};
 
 /// What a statement is handed over to while it runs.
-pub trait Sink {
+pub trait RowSink {
     /// The columns of a result; before its first row, and also if there is none.
     ///
     /// # Errors
     /// What the output says.
-    fn columns(&mut self, names: &[String], explains: Explains) -> io::Result<()>;
+    fn columns(&mut self, names: &[String], explains: ExplainKind) -> io::Result<()>;
     /// A row; answers whether more are wanted.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ pub trait Sink {
 
 /// What a result explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Explains {
+pub enum ExplainKind {
     /// Nothing: it is data.
     Nothing,
     /// The byte code, by EXPLAIN.
@@ -51,7 +51,7 @@ pub enum Phase {
 
 /// Why a statement failed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ShellError {
     /// In SQLite's own words.
     Sqlite {
         /// Where.
@@ -128,13 +128,13 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Trouble`].
+    /// [`ShellError`].
     pub fn shell(
         &mut self,
         sql: &str,
         values: &[(String, Value)],
-        sink: &mut dyn Sink,
-    ) -> Result<Counters, Trouble> {
+        sink: &mut dyn RowSink,
+    ) -> Result<Counters, ShellError> {
         let writable = self
             .link
             .as_ref()
@@ -149,14 +149,14 @@ impl Database {
                 Mode::Shell => Access::Write,
                 _ => Access::Read,
             };
-            self.begin(access).map_err(Trouble::Refused)?;
+            self.begin(access).map_err(ShellError::Refused)?;
             let result = self.attempt(sql, mode, values, sink);
-            self.gate.enter(Mode::Nothing);
+            self.authorizer.enter(Mode::Nothing);
             match result {
                 // Nothing was run. With a connection that may write it is another matter.
                 Err(None) if mode == Mode::Read => mode = Mode::Shell,
-                Err(None) => return Err(Trouble::Refused(internal())),
-                Err(Some(trouble)) => return Err(trouble),
+                Err(None) => return Err(ShellError::Refused(internal())),
+                Err(Some(shell_error)) => return Err(shell_error),
                 Ok(counters) => return Ok(counters),
             }
         }
@@ -168,13 +168,13 @@ impl Database {
         sql: &str,
         mode: Mode,
         values: &[(String, Value)],
-        sink: &mut dyn Sink,
-    ) -> Result<Counters, Option<Trouble>> {
+        sink: &mut dyn RowSink,
+    ) -> Result<Counters, Option<ShellError>> {
         let prepared = self.compile(sql, mode);
         let mut statement = match prepared {
             Ok(statement) => statement,
             Err(unprepared) => {
-                let denied = self.gate.denial();
+                let denied = self.authorizer.denial();
                 let would = denied.is_some_and(|denial| {
                     matches!(
                         denial.rule,
@@ -184,33 +184,34 @@ impl Database {
                 if would && mode == Mode::Read {
                     return Err(None);
                 }
-                return Err(Some(self.unprepared_trouble(unprepared, sql)));
+                return Err(Some(self.unprepared_error(unprepared, sql)));
             }
         };
         self.check(&statement, sql)
-            .map_err(|failure| Some(Trouble::Refused(failure)))?;
-        let seen = self.gate.seen();
+            .map_err(|failure| Some(ShellError::Refused(failure)))?;
+        let seen = self.authorizer.seen();
         // SQLite does not distinguish a query of the journal mode from a change of it.
         let asks = seen.bare_pragma.as_deref() == Some("journal_mode");
         let explains = match statement.is_explain() {
-            0 => Explains::Nothing,
-            1 => Explains::Code,
-            _ => Explains::Plan,
+            0 => ExplainKind::Nothing,
+            1 => ExplainKind::Code,
+            _ => ExplainKind::Plan,
         };
-        let writes = explains == Explains::Nothing && !statement.readonly() && !asks;
+        let writes = explains == ExplainKind::Nothing && !statement.readonly() && !asks;
         match mode {
             Mode::Read if writes => return Err(None),
             Mode::ShellRead if writes => {
-                return Err(Some(Trouble::Refused(self.would_write(sql))));
+                return Err(Some(ShellError::Refused(self.would_write(sql))));
             }
             _ => {}
         }
-        let recorded = mode == Mode::Shell && explains == Explains::Nothing && self.is_recorded();
+        let recorded =
+            mode == Mode::Shell && explains == ExplainKind::Nothing && self.is_recorded();
         match seen.control {
             Some(control) if recorded => self.control_recorded(&control, || {
                 self.go(&mut statement, sql, (mode, explains), values, sink)
             }),
-            None if recorded && writes && !stands_outside(sql) => {
+            None if recorded && writes && !is_outside_transactions(sql) => {
                 drop(statement);
                 self.write_recorded(sql, values, sink)
             }
@@ -224,20 +225,20 @@ impl Database {
         &self,
         statement: &mut Statement<'_>,
         sql: &str,
-        (mode, explains): (Mode, Explains),
+        (mode, explains): (Mode, ExplainKind),
         values: &[(String, Value)],
-        sink: &mut dyn Sink,
-    ) -> Result<Counters, Trouble> {
-        params::bind_known(statement, values).map_err(Trouble::Refused)?;
-        self.gate.run(if explains == Explains::Nothing {
+        sink: &mut dyn RowSink,
+    ) -> Result<Counters, ShellError> {
+        params::bind_known(statement, values).map_err(ShellError::Refused)?;
+        self.authorizer.run(if explains == ExplainKind::Nothing {
             mode
         } else {
             Mode::Read
         });
         self.drive(statement, explains, sink)
             .map_err(|error| match error {
-                Stopped::Output(error) => Trouble::Output(error),
-                Stopped::Sqlite(error) => self.trouble(&error, Phase::Step, sql),
+                StoppedAt::Output(error) => ShellError::Output(error),
+                StoppedAt::Sqlite(error) => self.shell_error(&error, Phase::Step, sql),
             })?;
         Ok(Counters::of(statement))
     }
@@ -245,14 +246,14 @@ impl Database {
     pub(super) fn compile(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
         let mut prepared = self.compile_once(sql, mode);
         // Once for each R-Tree that the statement opens.
-        while prepared.is_err() && self.know_shadow() {
+        while prepared.is_err() && self.allow_rtree_shadow() {
             prepared = self.compile_once(sql, mode);
         }
         prepared
     }
 
     fn compile_once(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
-        self.gate.enter(match mode {
+        self.authorizer.enter(match mode {
             // Explained, a write is only looked at.
             Mode::Read | Mode::ShellRead if super::run::explains(sql) => Mode::Explain,
             mode => mode,
@@ -266,15 +267,15 @@ impl Database {
                 self.explains_triggers,
             )
             .map_err(Unprepared::Sqlite)?;
-        statement::one(connection, sql, &self.gate, true)
+        statement::one(connection, sql, &self.authorizer, true)
     }
 
     fn drive(
         &self,
         statement: &mut Statement<'_>,
-        explains: Explains,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Stopped> {
+        explains: ExplainKind,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), StoppedAt> {
         let writes = !statement.readonly();
         let names = |statement: &Statement<'_>| -> Vec<String> {
             let names = statement.column_names();
@@ -285,11 +286,12 @@ impl Database {
         let mut told = columns.is_empty();
         let mut wanted = true;
         let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(Stopped::Sqlite)? {
+        while let Some(row) = rows.next().map_err(StoppedAt::Sqlite)? {
             if !told {
                 // Another process may have changed the schema since it was compiled.
                 columns = names(row.as_ref());
-                sink.columns(&columns, explains).map_err(Stopped::Output)?;
+                sink.columns(&columns, explains)
+                    .map_err(StoppedAt::Output)?;
                 told = true;
             }
             if !wanted || columns.is_empty() {
@@ -297,10 +299,10 @@ impl Database {
             }
             values.clear();
             for index in 0..columns.len() {
-                let value = row.get_ref(index).map_err(Stopped::Sqlite)?;
+                let value = row.get_ref(index).map_err(StoppedAt::Sqlite)?;
                 values.push(Value::from_sqlite(value));
             }
-            wanted = sink.row(&values).map_err(Stopped::Output)?;
+            wanted = sink.row(&values).map_err(StoppedAt::Output)?;
             // A statement that writes goes to its end, or it would not be done.
             if !wanted && !writes {
                 break;
@@ -308,30 +310,31 @@ impl Database {
         }
         drop(rows);
         if !told {
-            sink.columns(&columns, explains).map_err(Stopped::Output)?;
+            sink.columns(&columns, explains)
+                .map_err(StoppedAt::Output)?;
         }
         Ok(())
     }
 
-    pub(super) fn unprepared_trouble(&self, unprepared: Unprepared, sql: &str) -> Trouble {
+    pub(super) fn unprepared_error(&self, unprepared: Unprepared, sql: &str) -> ShellError {
         match unprepared {
-            Unprepared::Sqlite(error) => self.trouble(&error, Phase::Prepare, sql),
-            other => Trouble::Refused(self.unprepared(other, sql, 0)),
+            Unprepared::Sqlite(error) => self.shell_error(&error, Phase::Prepare, sql),
+            other => ShellError::Refused(self.unprepared(other, sql, 0)),
         }
     }
 
     /// SQLite's words where they say it all; ours where a rule or a budget is behind them.
-    fn trouble(&self, error: &rusqlite::Error, phase: Phase, sql: &str) -> Trouble {
+    fn shell_error(&self, error: &rusqlite::Error, phase: Phase, sql: &str) -> ShellError {
         use rusqlite::ErrorCode as C;
         let (code, message, offset) = match error {
             rusqlite::Error::SqlInputError {
                 error, msg, offset, ..
             } => (error, msg.clone(), usize::try_from(*offset).ok()),
             rusqlite::Error::SqliteFailure(error, Some(message)) => (error, message.clone(), None),
-            _ => return Trouble::Refused(self.failure(error, sql, 0)),
+            _ => return ShellError::Refused(self.failure(error, sql, 0)),
         };
         let ours = self.interrupt.interruption().is_some()
-            || self.gate.denial().is_some()
+            || self.authorizer.denial().is_some()
             || matches!(
                 code.code,
                 C::OutOfMemory
@@ -344,9 +347,9 @@ impl Database {
                     | C::OperationInterrupted
             );
         if ours {
-            return Trouble::Refused(self.failure(error, sql, 0));
+            return ShellError::Refused(self.failure(error, sql, 0));
         }
-        Trouble::Sqlite {
+        ShellError::Sqlite {
             phase,
             message,
             code: code.extended_code & 0xff,
@@ -355,7 +358,7 @@ impl Database {
     }
 }
 
-enum Stopped {
+enum StoppedAt {
     Sqlite(rusqlite::Error),
     Output(io::Error),
 }

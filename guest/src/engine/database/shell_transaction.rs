@@ -2,13 +2,13 @@
 //! transaction of theirs has come to when it is committed.
 
 use super::Database;
-use super::recorded::Call;
-use super::shell::{Counters, Explains, Sink, Trouble};
-use super::tracked::{Done, Ending};
+use super::recorded::WriteCall;
+use super::shell::{Counters, ExplainKind, RowSink, ShellError};
+use super::tracked::{TrackedWrite, WriteMode};
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::engine::guard::authorizer::{Control, Mode};
+use crate::engine::guard::authorizer::{Mode, TransactionControl};
 use crate::engine::statement::params::Params;
 
 /// The hint for an irreversible write: other lines of the call have been run.
@@ -17,8 +17,8 @@ const ALONE: &str = "Run this statement or transaction again, alone, to write an
 
 /// A transaction that a shell has begun.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
-    done: Done,
+pub(super) struct ShellTransaction {
+    done: TrackedWrite,
     /// What was written in it.
     sql: String,
     /// Whether BEGIN began it, so that no RELEASE commits it.
@@ -27,38 +27,40 @@ pub(super) struct Pending {
     marks: Vec<(String, usize)>,
 }
 
-impl Pending {
+impl ShellTransaction {
     fn mark(&self, name: &str) -> Option<usize> {
         let named = |(mark, _): &(String, usize)| mark.eq_ignore_ascii_case(name);
         self.marks.iter().rposition(named)
     }
 
     /// Whether a statement commits it.
-    fn is_ended_by(&self, control: &Control) -> bool {
+    fn is_ended_by(&self, control: &TransactionControl) -> bool {
         match control {
-            Control::Commit => true,
-            Control::Release(name) => !self.begun && self.mark(name) == Some(0),
+            TransactionControl::Commit => true,
+            TransactionControl::Release(name) => !self.begun && self.mark(name) == Some(0),
             _ => false,
         }
     }
 
     /// Goes along with a statement that does not end it.
-    fn follow(&mut self, control: &Control) {
+    fn follow(&mut self, control: &TransactionControl) {
         match control {
-            Control::Begin => self.begun = true,
-            Control::Save(name) => self.marks.push((name.clone(), self.done.steps.len())),
-            Control::Release(name) => {
+            TransactionControl::Begin => self.begun = true,
+            TransactionControl::Save(name) => {
+                self.marks.push((name.clone(), self.done.steps.len()))
+            }
+            TransactionControl::Release(name) => {
                 if let Some(at) = self.mark(name) {
                     self.marks.truncate(at);
                 }
             }
-            Control::Return(name) => {
+            TransactionControl::Return(name) => {
                 if let Some(at) = self.mark(name) {
                     self.done.steps.truncate(self.marks[at].1);
                     self.marks.truncate(at + 1);
                 }
             }
-            Control::Commit | Control::Rollback => {}
+            TransactionControl::Commit | TransactionControl::Rollback => {}
         }
     }
 }
@@ -67,12 +69,12 @@ impl Database {
     /// Lets a statement control the transaction; `run` runs it.
     pub(super) fn control_recorded(
         &self,
-        control: &Control,
-        run: impl FnOnce() -> Result<Counters, Trouble>,
-    ) -> Result<Counters, Trouble> {
+        control: &TransactionControl,
+        run: impl FnOnce() -> Result<Counters, ShellError>,
+    ) -> Result<Counters, ShellError> {
         if !self.in_transaction() {
             self.pending.take();
-            self.settle_doubt().map_err(Trouble::Refused)?;
+            self.recover().map_err(ShellError::Refused)?;
         }
         let ended = self
             .pending
@@ -82,7 +84,7 @@ impl Database {
             return self
                 .commit_pending(pending)
                 .map(|()| Counters::default())
-                .map_err(Trouble::Refused);
+                .map_err(ShellError::Refused);
         }
         let result = run();
         if !self.in_transaction() {
@@ -94,17 +96,23 @@ impl Database {
         result
     }
 
-    fn commit_pending(&self, pending: Pending) -> Result<(), Failure> {
-        let call = Call::new(&pending.sql, &Params::None);
-        let beyond = match self.admit(&pending.done, &call) {
-            Ok(beyond) => beyond,
+    fn commit_pending(&self, pending: ShellTransaction) -> Result<(), Failure> {
+        let call = WriteCall::new(&pending.sql, &Params::None);
+        let irreversible = match self.admit(&pending.done, &call) {
+            Ok(irreversible) => irreversible,
             Err(failure) => {
                 self.roll_back_open()?;
                 return Err(failure.hint(ALONE));
             }
         };
         let mut output = Output::default();
-        let committed = self.conclude(&pending.done, beyond, Ending::Keep, &call, &mut output);
+        let committed = self.conclude(
+            &pending.done,
+            irreversible,
+            WriteMode::Keep,
+            &call,
+            &mut output,
+        );
         if committed.is_err() && self.in_transaction() {
             self.pending.replace(Some(pending));
         }
@@ -116,14 +124,14 @@ impl Database {
         &self,
         sql: &str,
         values: &[(String, Value)],
-        sink: &mut dyn Sink,
-    ) -> Result<Counters, Trouble> {
+        sink: &mut dyn RowSink,
+    ) -> Result<Counters, ShellError> {
         let alone = !self.in_transaction();
         if alone {
             self.pending.take();
-            self.settle_doubt()
+            self.recover()
                 .and_then(|()| self.trusted("BEGIN IMMEDIATE"))
-                .map_err(Trouble::Refused)?;
+                .map_err(ShellError::Refused)?;
         }
         let (result, done) = self.write_followed(sql, values, sink);
         if !self.in_transaction() {
@@ -140,20 +148,22 @@ impl Database {
             return result;
         }
         if result.is_err() && done.is_empty() {
-            self.roll_back_open().map_err(Trouble::Refused)?;
+            self.roll_back_open().map_err(ShellError::Refused)?;
             return result;
         }
-        let call = Call::new(sql, &Params::None);
+        let call = WriteCall::new(sql, &Params::None);
         let mut output = Output::default();
         let kept = self
             .admit(&done, &call)
             .map_err(|failure| failure.hint(ALONE))
-            .and_then(|beyond| self.conclude(&done, beyond, Ending::Keep, &call, &mut output));
+            .and_then(|irreversible| {
+                self.conclude(&done, irreversible, WriteMode::Keep, &call, &mut output)
+            });
         if self.in_transaction() {
-            self.roll_back_open().map_err(Trouble::Refused)?;
+            self.roll_back_open().map_err(ShellError::Refused)?;
         }
         let counters = result?;
-        kept.map(|()| counters).map_err(Trouble::Refused)
+        kept.map(|()| counters).map_err(ShellError::Refused)
     }
 
     /// Runs it, and answers what it has done, too: one that fails may have changed rows before.
@@ -161,10 +171,10 @@ impl Database {
         &self,
         sql: &str,
         values: &[(String, Value)],
-        sink: &mut dyn Sink,
-    ) -> (Result<Counters, Trouble>, Done) {
-        let refused = |failure| (Err(Trouble::Refused(failure)), Done::default());
-        let mut tracked = match self.track(Ending::Keep) {
+        sink: &mut dyn RowSink,
+    ) -> (Result<Counters, ShellError>, TrackedWrite) {
+        let refused = |failure| (Err(ShellError::Refused(failure)), TrackedWrite::default());
+        let mut tracked = match self.track(WriteMode::Keep) {
             Ok(tracked) => tracked,
             Err(failure) => return refused(failure),
         };
@@ -173,22 +183,23 @@ impl Database {
             Ok(statement) => statement,
             Err(unprepared) => {
                 return (
-                    Err(self.unprepared_trouble(unprepared, sql)),
-                    Done::default(),
+                    Err(self.unprepared_error(unprepared, sql)),
+                    TrackedWrite::default(),
                 );
             }
         };
-        let seen = self.gate.seen();
+        let seen = self.authorizer.seen();
         if let Err(failure) = tracked.before(self, &seen, sql, 0) {
             return refused(failure);
         }
-        let how = (Mode::Shell, Explains::Nothing);
+        let how = (Mode::Shell, ExplainKind::Nothing);
         let result = self.go(&mut statement, sql, how, values, sink);
         drop(statement);
         let done = tracked
             .after(self, &seen, sql, 0)
             .and_then(|()| self.followed(tracked));
-        let done = done.unwrap_or_else(|_| Done::lost("what it changed could not be recorded"));
+        let done =
+            done.unwrap_or_else(|_| TrackedWrite::lost("what it changed could not be recorded"));
         (result, done)
     }
 }

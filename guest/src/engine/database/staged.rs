@@ -8,11 +8,11 @@ use rusqlite::config::DbConfig;
 use crate::answer::failure::Failure;
 use crate::engine::connection;
 use crate::engine::connection::Access;
-use crate::engine::guard::authorizer::{Gate, Mode};
+use crate::engine::guard::authorizer::{Authorizer, Mode};
 use crate::engine::statement;
 use crate::engine::statement::Unprepared;
 use crate::engine::statement::errors;
-use crate::engine::statement::errors::Circumstances;
+use crate::engine::statement::errors::ErrorContext;
 use crate::engine::vfs::staged;
 use crate::host::interrupt::InterruptCheck;
 use crate::settings::EngineSettings;
@@ -20,17 +20,17 @@ use crate::storage::streams::{Files, Verb};
 
 /// A new database under no name. Dropped unpublished, it is gone.
 #[derive(Debug)]
-pub struct Draft {
+pub struct StagedDatabase {
     settings: Arc<EngineSettings>,
     interrupt: Arc<InterruptCheck>,
-    gate: Arc<Gate>,
+    authorizer: Arc<Authorizer>,
     files: Files,
     connection: Connection,
     name: String,
     replace: bool,
 }
 
-impl Draft {
+impl StagedDatabase {
     /// An empty one. What has the name already is replaced only if `replace` says so.
     pub(in crate::engine) fn new(
         name: &str,
@@ -41,12 +41,12 @@ impl Draft {
     ) -> Result<Self, Failure> {
         // The host knows better than SQLite why a file cannot be created.
         drop(files.write(name, replace)?);
-        let gate = Gate::new();
+        let authorizer = Authorizer::new();
         let opened = connection::open(
             Some(&staged::path(name)),
             Access::Make,
             &settings.limits,
-            &gate,
+            &authorizer,
             interrupt,
         )
         .and_then(|connection| {
@@ -60,7 +60,7 @@ impl Draft {
             )?;
             Ok(connection)
         });
-        let about = Circumstances {
+        let about = ErrorContext {
             settings,
             title: name,
             sql: "",
@@ -74,7 +74,7 @@ impl Draft {
         Ok(Self {
             settings: Arc::clone(settings),
             interrupt: Arc::clone(interrupt),
-            gate,
+            authorizer,
             files,
             connection,
             name: name.to_owned(),
@@ -84,14 +84,14 @@ impl Draft {
 
     /// The connection, for statements of our own.
     pub fn connection(&self) -> &Connection {
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         &self.connection
     }
 
     /// The failure for an error of SQLite's.
     pub fn failure(&self, error: &rusqlite::Error) -> Failure {
-        let denial = self.gate.denial();
-        let about = Circumstances {
+        let denial = self.authorizer.denial();
+        let about = ErrorContext {
             settings: &self.settings,
             title: &self.name,
             sql: "",
@@ -121,15 +121,15 @@ impl Draft {
     ///
     /// Whatever SQLite or a rule refuses.
     pub fn schema(&self, sql: &str) -> Result<(), Failure> {
-        self.gate.enter(Mode::Write);
-        let statement = statement::one(&self.connection, sql, &self.gate, true);
+        self.authorizer.enter(Mode::Write);
+        let statement = statement::one(&self.connection, sql, &self.authorizer, true);
         let mut statement = statement.map_err(|unprepared| match unprepared {
             Unprepared::Empty => errors::empty(),
             Unprepared::Nul => errors::nul(),
             Unprepared::Second => errors::second(),
             Unprepared::Sqlite(error) => self.failure(&error),
         })?;
-        self.gate.run(Mode::Write);
+        self.authorizer.run(Mode::Write);
         statement
             .raw_execute()
             .map(drop)
@@ -145,7 +145,7 @@ impl Draft {
         &mut self,
         fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         fill(&mut self.connection).map_err(|error| self.failure(&error))
     }
 

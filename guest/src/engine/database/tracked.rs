@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-use super::recorded::Call;
+use super::recorded::WriteCall;
 use super::report::report;
 use super::{Database, recorded};
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::engine::guard::authorizer::{Mode, Seen};
+use crate::engine::guard::authorizer::{Mode, Observed};
 use crate::engine::schema::catalogue::{Count, Counter, relations};
 use crate::engine::statement::errors;
 use crate::engine::statement::params::Params;
@@ -19,7 +19,7 @@ use crate::text::scan;
 
 /// What becomes of what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum WriteMode {
     /// It is committed.
     Keep,
     /// It is rolled back, and what it would have changed is the answer.
@@ -33,15 +33,15 @@ const OUTSIDE: [&str; 2] = ["VACUUM", "PRAGMA"];
 pub(super) struct Tracked<'c> {
     tracker: Tracker<'c>,
     parts: Parts,
-    pub(super) ending: Ending,
+    pub(super) ending: WriteMode,
 }
 
 /// What was done in a transaction that was followed.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct TrackedWrite {
     pub(super) steps: Vec<Step>,
     /// Tables that have rows that are not recorded.
-    nameless: BTreeSet<String>,
+    null_keys: BTreeSet<String>,
     parts: Parts,
     /// Why it cannot be undone, if it could not be tracked.
     lost: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Done {
     bytes: u64,
 }
 
-impl Done {
+impl TrackedWrite {
     /// What could not be followed.
     pub(super) fn lost(why: &str) -> Self {
         Self {
@@ -72,14 +72,14 @@ impl Done {
                 .get_or_insert_with(|| recorded::too_large(self.bytes, room));
             self.steps.clear();
         }
-        self.nameless.extend(next.nameless);
+        self.null_keys.extend(next.null_keys);
         self.parts.add(next.parts);
         self.lost = self.lost.take().or(next.lost);
     }
 
     /// Why it is irreversible, if it is.
-    fn beyond(&self, room: Option<u64>) -> Option<String> {
-        let why = recorded::beyond(&self.steps, self.nameless.iter().cloned(), room?);
+    fn irreversible(&self, room: Option<u64>) -> Option<String> {
+        let why = recorded::irreversible(&self.steps, self.null_keys.iter().cloned(), room?);
         self.lost.clone().or(why)
     }
 }
@@ -90,42 +90,42 @@ impl Database {
         &self,
         sql: &str,
         params: &Params,
-        ending: Ending,
+        ending: WriteMode,
     ) -> Result<Output, Failure> {
-        if stands_outside(sql) {
+        if is_outside_transactions(sql) {
             let word = scan::first_word(sql).to_uppercase();
-            return Err(errors::untried(&word));
+            return Err(errors::no_dry_run(&word));
         }
-        if ending == Ending::Keep {
-            self.settle_doubt()?;
+        if ending == WriteMode::Keep {
+            self.recover()?;
         }
         self.trusted("BEGIN IMMEDIATE")?;
         let mut tracked = self.track(ending)?;
         let wanted = match ending {
-            Ending::Keep => Mode::Write,
-            Ending::DryRun => Mode::Try,
+            WriteMode::Keep => Mode::Write,
+            WriteMode::DryRun => Mode::Try,
         };
         let (mut statement, mode) = self.prepare(sql, wanted)?;
         params.bind(&mut statement)?;
-        let seen = self.gate.seen();
+        let seen = self.authorizer.seen();
         tracked.before(self, &seen, sql, 0)?;
         let before = self.changes()?;
-        self.gate.run(if mode == Mode::Explain {
+        self.authorizer.run(if mode == Mode::Explain {
             Mode::Read
         } else {
             mode
         });
-        let harvest = self.step(&mut statement, sql, 0)?;
+        let result_set = self.step(&mut statement, sql, 0)?;
         let writes = mode != Mode::Explain && !statement.readonly();
         drop(statement);
-        let mut output = super::run::answer(harvest);
+        let mut output = super::run::answer(result_set);
         if writes {
             self.count(&mut output, sql, before)?;
         }
         tracked.after(self, &seen, sql, 0)?;
-        let call = Call::new(sql, params);
-        let (done, beyond) = self.finish(tracked, &call)?;
-        self.conclude(&done, beyond, ending, &call, &mut output)?;
+        let call = WriteCall::new(sql, params);
+        let (done, irreversible) = self.finish(tracked, &call)?;
+        self.conclude(&done, irreversible, ending, &call, &mut output)?;
         Ok(output)
     }
 
@@ -133,15 +133,15 @@ impl Database {
     /// a transaction or that only reads.
     pub(super) fn records(&self, sql: &str) -> bool {
         // What is wrong with it is said when it is run.
-        !stands_outside(sql)
+        !is_outside_transactions(sql)
             && self
                 .prepare(sql, Mode::Write)
                 .is_ok_and(|(statement, _)| !statement.readonly())
     }
 
     /// Follows the transaction that has begun.
-    pub(super) fn track(&self, ending: Ending) -> Result<Tracked<'_>, Failure> {
-        self.gate.enter(Mode::Trusted);
+    pub(super) fn track(&self, ending: WriteMode) -> Result<Tracked<'_>, Failure> {
+        self.authorizer.enter(Mode::Trusted);
         let connection = self.connection()?;
         let mut parts = Parts::default();
         parts
@@ -164,40 +164,40 @@ impl Database {
     pub(super) fn finish(
         &self,
         tracked: Tracked<'_>,
-        call: &Call<'_>,
-    ) -> Result<(Done, Option<String>), Failure> {
+        call: &WriteCall<'_>,
+    ) -> Result<(TrackedWrite, Option<String>), Failure> {
         let ending = tracked.ending;
         let done = self.followed(tracked)?;
-        let beyond = match ending {
-            Ending::Keep => self.admit(&done, call)?,
-            Ending::DryRun => done.beyond(self.room()).inspect(|_| self.warn(call)),
+        let irreversible = match ending {
+            WriteMode::Keep => self.admit(&done, call)?,
+            WriteMode::DryRun => done.irreversible(self.room()).inspect(|_| self.warn(call)),
         };
-        Ok((done, beyond))
+        Ok((done, irreversible))
     }
 
     /// What was done in a transaction that was followed.
-    pub(super) fn followed(&self, tracked: Tracked<'_>) -> Result<Done, Failure> {
-        self.gate.enter(Mode::Trusted);
+    pub(super) fn followed(&self, tracked: Tracked<'_>) -> Result<TrackedWrite, Failure> {
+        self.authorizer.enter(Mode::Trusted);
         let Tracked {
             tracker,
             mut parts,
             ending,
         } = tracked;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        let (steps, nameless) = match tracker.finish() {
-            Err(error) if ending == Ending::Keep && is_out_of_memory(&error) => {
-                return Ok(Done::lost(
+        let (steps, null_keys) = match tracker.finish() {
+            Err(error) if ending == WriteMode::Keep && is_out_of_memory(&error) => {
+                return Ok(TrackedWrite::lost(
                     "it changed too many rows to record within --memory",
                 ));
             }
             finished => finished.map_err(fail)?,
         };
         parts.look(self.connection()?).map_err(fail)?;
-        Ok(Done {
+        Ok(TrackedWrite {
             steps,
-            nameless,
+            null_keys,
             parts,
-            ..Done::default()
+            ..TrackedWrite::default()
         })
     }
 
@@ -206,42 +206,48 @@ impl Database {
     /// # Errors
     ///
     /// As for [`Database::finish`].
-    pub(super) fn admit(&self, done: &Done, call: &Call<'_>) -> Result<Option<String>, Failure> {
-        let beyond = done.beyond(self.room());
-        if let Some(why) = &beyond {
+    pub(super) fn admit(
+        &self,
+        done: &TrackedWrite,
+        call: &WriteCall<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let irreversible = done.irreversible(self.room());
+        if let Some(why) = &irreversible {
             self.confirm(call, why)?;
         }
-        Ok(beyond)
+        Ok(irreversible)
     }
 
     /// Ends a transaction that was followed.
     pub(super) fn conclude(
         &self,
-        done: &Done,
-        beyond: Option<String>,
-        ending: Ending,
-        call: &Call<'_>,
+        done: &TrackedWrite,
+        irreversible: Option<String>,
+        ending: WriteMode,
+        call: &WriteCall<'_>,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         let connection = self.connection()?;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
         let summary = Summary::new(&done.steps, &done.parts).map_err(fail)?;
         match ending {
-            Ending::Keep => self.commit_recorded(call, &done.steps, &summary, beyond, output),
-            Ending::DryRun => {
+            WriteMode::Keep => {
+                self.commit_recorded(call, &done.steps, &summary, irreversible, output)
+            }
+            WriteMode::DryRun => {
                 // What holds at the commit alone would be refused there.
                 let broken = broken_references(connection).map_err(fail)?;
                 let made = count(connection, &summary.schema.made).map_err(fail)?;
                 self.roll_back_open()?;
                 report(&summary, &made, output);
-                for table in &done.nameless {
+                for table in &done.null_keys {
                     output.notes.push(format!(
                         "{table} has rows whose primary key is NULL; changes to such rows are not \
                          counted."
                     ));
                 }
-                if let Some(why) = beyond {
+                if let Some(why) = irreversible {
                     output
                         .notes
                         .push(format!("The write could not be undone: {why}."));
@@ -263,16 +269,16 @@ impl Tracked<'_> {
     pub(super) fn before(
         &mut self,
         database: &Database,
-        seen: &Seen,
+        seen: &Observed,
         sql: &str,
         start: usize,
     ) -> Result<(), Failure> {
-        let mode = database.gate.enter(Mode::Trusted);
+        let mode = database.authorizer.enter(Mode::Trusted);
         let done = self
             .tracker
             .before(seen, &sql[start..])
             .map_err(|error| database.failure(&error, sql, start));
-        database.gate.enter(mode);
+        database.authorizer.enter(mode);
         done
     }
 
@@ -280,11 +286,11 @@ impl Tracked<'_> {
     pub(super) fn after(
         &mut self,
         database: &Database,
-        seen: &Seen,
+        seen: &Observed,
         sql: &str,
         start: usize,
     ) -> Result<(), Failure> {
-        database.gate.enter(Mode::Trusted);
+        database.authorizer.enter(Mode::Trusted);
         self.tracker
             .after(seen, &self.parts)
             .map_err(|error| database.failure(&error, sql, start))
@@ -292,7 +298,7 @@ impl Tracked<'_> {
 }
 
 /// Whether a statement takes no part in a transaction.
-pub(super) fn stands_outside(sql: &str) -> bool {
+pub(super) fn is_outside_transactions(sql: &str) -> bool {
     let word = scan::first_word(sql).to_uppercase();
     OUTSIDE.contains(&word.as_str())
 }

@@ -13,10 +13,10 @@ use crate::engine::schema::catalogue::quote;
 use crate::engine::statement;
 use crate::engine::undo::Step;
 use crate::engine::undo::changeset::{Conflict, ConflictKind};
-use crate::engine::undo::history::State;
-use crate::engine::undo::inverse::{Act, Inverse, columns, same};
-use crate::engine::undo::references::Astray;
-use crate::engine::undo::saved::{Print, Saved};
+use crate::engine::undo::history::EntryState;
+use crate::engine::undo::inverse::{Inverse, InverseOp, columns, same};
+use crate::engine::undo::references::ForeignKeyViolations;
+use crate::engine::undo::saved::{Fingerprint, Saved};
 use crate::engine::undo::schema_diff::objects;
 use crate::engine::undo::statistics;
 
@@ -34,7 +34,7 @@ impl Database {
             return Err(unrecorded());
         }
         self.begin(Access::Write)?;
-        let result = self.settle_doubt().and_then(|()| self.undo_last());
+        let result = self.recover().and_then(|()| self.undo_last());
         let result = self.end(result);
         // FTS5 and its like remember pages that were changed below them.
         if self.file.is_some() {
@@ -59,7 +59,7 @@ impl Database {
             ));
         };
         let what = format!("Write {} ({}, {})", entry.number, entry.command, entry.at);
-        if let Some(why) = &entry.beyond {
+        if let Some(why) = &entry.irreversible {
             return Err(Failure::new(
                 Status::InvalidState,
                 format!("{what} can never be undone: {why}. Nothing was changed."),
@@ -67,18 +67,22 @@ impl Database {
             .hint("Writes before it cannot be undone either."));
         }
         let steps = history.steps(entry.number).map_err(fail)?;
-        if let Err(why) = self.all_back(&steps, || {
-            history.mark(entry.number, State::Leaving).map_err(fail)?;
+        if let Err(why) = self.revert_all(&steps, || {
+            history
+                .mark(entry.number, EntryState::Undoing)
+                .map_err(fail)?;
             self.trusted("COMMIT")
         })? {
-            history.mark(entry.number, State::Done).map_err(fail)?;
+            history.mark(entry.number, EntryState::Done).map_err(fail)?;
             return Err(Failure::new(
                 Status::InvalidState,
                 format!("{what} cannot be undone: {why}. Nothing was changed."),
             )
             .hint("Check the current state, then correct it with a new write."));
         }
-        history.mark(entry.number, State::Undone).map_err(fail)?;
+        history
+            .mark(entry.number, EntryState::Undone)
+            .map_err(fail)?;
         let mut output = Output {
             text: Some(format!("{what} was undone: {}.\n", entry.summary)),
             ..Output::default()
@@ -90,14 +94,14 @@ impl Database {
     }
 
     /// Takes steps back in a transaction that `end` ends if they could be; otherwise it is rolled back.
-    pub(super) fn all_back(
+    pub(super) fn revert_all(
         &self,
         steps: &[Step],
         end: impl FnOnce() -> Result<(), Failure>,
     ) -> Taken {
         let connection = self.connection()?;
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         let set = |config, on| connection.set_db_config(config, on).map(drop);
         // What triggers and foreign keys did is recorded like the rest, and the tables of virtual
         // tables are put back as they were.
@@ -114,14 +118,18 @@ impl Database {
             .map_err(fail)
             .and_then(|()| self.trusted("BEGIN IMMEDIATE"))
             .and_then(|()| {
-                let look = || compared.then(|| Astray::look(connection)).transpose();
+                let look = || {
+                    compared
+                        .then(|| ForeignKeyViolations::look(connection))
+                        .transpose()
+                };
                 let before = look().map_err(fail)?;
                 for step in steps.iter().rev() {
-                    if let Err(why) = self.take_back(connection, step)? {
+                    if let Err(why) = self.revert(connection, step)? {
                         return Ok(Err(why));
                     }
                 }
-                self.gate.enter(Mode::Trusted);
+                self.authorizer.enter(Mode::Trusted);
                 if let (Some(before), Some(now)) = (before, look().map_err(fail)?)
                     && let Some(why) = now.worse(&before)
                 {
@@ -141,9 +149,9 @@ impl Database {
         taken
     }
 
-    fn take_back(&self, connection: &Connection, step: &Step) -> Taken {
+    fn revert(&self, connection: &Connection, step: &Step) -> Taken {
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
-        self.gate.enter(Mode::Trusted);
+        self.authorizer.enter(Mode::Trusted);
         match step {
             Step::Rows {
                 changes,
@@ -156,7 +164,7 @@ impl Database {
                         )));
                     }
                 }
-                match changes.take_back(connection) {
+                match changes.revert(connection) {
                     Ok(taken) => Ok(taken.map_err(|conflict| in_words(&conflict))),
                     Err(error) => in_the_way(self.failure(&error, "", 0)),
                 }
@@ -165,7 +173,7 @@ impl Database {
                 inverse: Some(Ok(inverse)),
                 saved,
                 ..
-            } => self.take_back_schema(connection, inverse, saved),
+            } => self.revert_schema(connection, inverse, saved),
             Step::Statistics {
                 before,
                 after,
@@ -182,12 +190,7 @@ impl Database {
         }
     }
 
-    fn take_back_schema(
-        &self,
-        connection: &Connection,
-        inverse: &Inverse,
-        saved: &[Saved],
-    ) -> Taken {
+    fn revert_schema(&self, connection: &Connection, inverse: &Inverse, saved: &[Saved]) -> Taken {
         let fail = |error: rusqlite::Error| self.failure(&error, "", 0);
         let now = objects(connection).map_err(fail)?;
         for object in &inverse.expect {
@@ -218,28 +221,29 @@ impl Database {
             )));
         }
         for (table, print) in &inverse.prints {
-            if Print::of(connection, table).map_err(fail)? != *print {
+            if Fingerprint::of(connection, table).map_err(fail)? != *print {
                 return Ok(Err(format!("the rows of {table} have changed since")));
             }
         }
         for act in &inverse.acts {
             match act {
-                Act::Run(sql) => {
+                InverseOp::Run(sql) => {
                     // It may come from the file's schema, so it passes the guards of a client's.
-                    self.gate.enter(Mode::Batch);
-                    let mut prepared = match statement::one(connection, sql, &self.gate, true) {
+                    self.authorizer.enter(Mode::Batch);
+                    let mut prepared = match statement::one(connection, sql, &self.authorizer, true)
+                    {
                         Ok(prepared) => prepared,
                         Err(unprepared) => {
                             return in_the_way(self.unprepared(unprepared, sql, 0));
                         }
                     };
-                    self.gate.run(Mode::Batch);
+                    self.authorizer.run(Mode::Batch);
                     if let Err(error) = prepared.raw_execute() {
                         return in_the_way(self.failure(&error, sql, 0));
                     }
                 }
-                Act::Fill(place) => {
-                    self.gate.enter(Mode::Trusted);
+                InverseOp::Fill(place) => {
+                    self.authorizer.enter(Mode::Trusted);
                     let Some(saved) = saved.get(*place) else {
                         return Ok(Err("its rows were not recorded".into()));
                     };

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, Statement};
 
 use super::Database;
-use super::recorded::Call;
+use super::recorded::WriteCall;
 use crate::answer::failure::{self, Failure};
 use crate::answer::output::Output;
 use crate::engine::connection::Access;
@@ -78,7 +78,7 @@ impl Database {
         }
         self.begin(Access::Write)?;
         let result = self.announce(what).and_then(|()| {
-            self.gate.enter(Mode::Trusted);
+            self.authorizer.enter(Mode::Trusted);
             let result = match &mut self.link {
                 Some(link) => replace(&mut link.connection, &self.interrupt),
                 None => Err(rusqlite::Error::InvalidQuery),
@@ -106,8 +106,8 @@ impl Database {
         if !self.is_recorded() {
             return Ok(());
         }
-        self.confirm(&Call::new(what, &Params::None), FROM_FILE)?;
-        self.settle_doubt()
+        self.confirm(&WriteCall::new(what, &Params::None), FROM_FILE)?;
+        self.recover()
     }
 
     /// Commits it.
@@ -115,7 +115,7 @@ impl Database {
         if !self.is_recorded() {
             return self.trusted("COMMIT");
         }
-        let call = Call::new(what, &Params::None);
+        let call = WriteCall::new(what, &Params::None);
         self.commit_recorded(
             &call,
             &[],
@@ -165,7 +165,7 @@ impl<'a> Work<'a> {
     ///
     /// None that should happen.
     pub fn connection(&self) -> Result<&'a Connection, Failure> {
-        self.database.gate.enter(Mode::Inspect);
+        self.database.authorizer.enter(Mode::Inspect);
         self.database.connection()
     }
 
@@ -191,7 +191,7 @@ impl<'a> Work<'a> {
             return Err(self.database.would_write(sql));
         }
         params.bind(&mut statement)?;
-        self.database.gate.run(Mode::Read);
+        self.database.authorizer.run(Mode::Read);
         Ok(statement)
     }
 
@@ -202,7 +202,7 @@ impl<'a> Work<'a> {
     /// As for [`Database::exec`].
     pub fn write(&self, sql: &str) -> Result<Statement<'a>, Failure> {
         let (statement, _) = self.database.prepare(sql, Mode::Write)?;
-        self.database.gate.run(Mode::Write);
+        self.database.authorizer.run(Mode::Write);
         Ok(statement)
     }
 

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
 use super::pragma;
-use super::pragma::{Reach, Refusal};
+use super::pragma::{PragmaAccess, PragmaRefusal};
 
 /// The action codes of an ATTACH or DETACH whose name is an expression, which rusqlite reports as unknown.
 const SQLITE_ATTACH: i32 = 24;
@@ -58,7 +58,7 @@ pub enum Rule {
     /// A function that reaches outside of the database.
     Function,
     /// A pragma.
-    Pragma(Refusal),
+    Pragma(PragmaRefusal),
     /// An action code that this build does not know.
     Unknown,
     /// Anything after the one statement.
@@ -80,7 +80,7 @@ pub struct Denial {
 
 /// What the statement at hand was seen to do.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Observed {
     /// The tables of the user's that get rows by the statement itself rather than by a trigger.
     pub inserts: Vec<String>,
     /// CREATE, ALTER, DROP, REINDEX or ANALYZE.
@@ -96,12 +96,12 @@ pub struct Seen {
     /// A pragma without a value, which is all there is to the statement.
     pub bare_pragma: Option<String>,
     /// What it does to a transaction, if that is all it does.
-    pub control: Option<Control>,
+    pub control: Option<TransactionControl>,
 }
 
 /// How a statement controls transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum TransactionControl {
     /// BEGIN.
     Begin,
     /// COMMIT or END.
@@ -116,7 +116,7 @@ pub enum Control {
     Return(String),
 }
 
-impl Control {
+impl TransactionControl {
     fn of(action: &AuthAction<'_>) -> Option<Self> {
         use TransactionOperation as O;
         Some(match action {
@@ -143,32 +143,32 @@ impl Control {
 
 /// The state behind the authorizer of one connection.
 #[derive(Debug)]
-pub struct Gate {
-    state: Mutex<State>,
+pub struct Authorizer {
+    state: Mutex<AuthorizerState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct AuthorizerState {
     mode: Mode,
     /// Whether a statement is running, so that what is prepared comes from within SQLite.
     running: bool,
     /// Off in tests of the other layers only.
     enabled: bool,
-    seen: Seen,
+    seen: Observed,
     denial: Option<Denial>,
     /// Tables of R-Trees, which prepare their writes whenever they are opened.
     shadows: HashSet<String>,
 }
 
-impl Gate {
+impl Authorizer {
     /// A gate that is shut until a mode is set.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(AuthorizerState {
                 mode: Mode::Nothing,
                 running: false,
                 enabled: true,
-                seen: Seen::default(),
+                seen: Observed::default(),
                 denial: None,
                 shadows: HashSet::new(),
             }),
@@ -177,15 +177,17 @@ impl Gate {
 
     /// Puts the gate before everything that `connection` prepares from now on.
     pub fn guard(self: &Arc<Self>, connection: &mut Connection) -> rusqlite::Result<()> {
-        let gate = Arc::clone(self);
-        connection.authorizer(Some(move |context: AuthContext<'_>| gate.ask(&context)))
+        let authorizer = Arc::clone(self);
+        connection.authorizer(Some(move |context: AuthContext<'_>| {
+            authorizer.ask(&context)
+        }))
     }
 
     /// Sets what the next statement may do, and forgets the last.
     pub fn enter(&self, mode: Mode) -> Mode {
         let mut state = self.state();
         state.running = false;
-        state.seen = Seen::default();
+        state.seen = Observed::default();
         state.denial = None;
         std::mem::replace(&mut state.mode, mode)
     }
@@ -204,7 +206,7 @@ impl Gate {
     }
 
     /// What the statement was seen to do while it was prepared.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Observed {
         self.state().seen.clone()
     }
 
@@ -234,7 +236,7 @@ impl Gate {
 
     /// Lets an R-Tree prepare its writes to this table of its own.
     /// Answers whether that is new.
-    pub fn know_shadow(&self, table: &str) -> bool {
+    pub fn allow_rtree_shadow(&self, table: &str) -> bool {
         self.state().shadows.insert(table.to_ascii_lowercase())
     }
 
@@ -265,14 +267,14 @@ impl Gate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AuthorizerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 type Verdict = Result<(), (Rule, String, Option<String>)>;
 
-impl State {
+impl AuthorizerState {
     fn judge(&mut self, context: &AuthContext<'_>) -> Verdict {
         use AuthAction as A;
         match self.mode {
@@ -292,7 +294,7 @@ impl State {
                 if self.running {
                     Ok(())
                 } else if matches!(self.mode, Mode::Shell | Mode::ShellRead) {
-                    self.seen.control = Control::of(&context.action);
+                    self.seen.control = TransactionControl::of(&context.action);
                     Ok(())
                 } else {
                     Err((Rule::Transaction, "control a transaction".into(), None))
@@ -381,10 +383,10 @@ impl State {
 
     fn pragma(&mut self, name: &str, value: Option<&str>) -> Verdict {
         let reach = match self.mode {
-            Mode::Write | Mode::Shell => Reach::Write,
-            Mode::Batch => Reach::Transaction,
+            Mode::Write | Mode::Shell => PragmaAccess::Write,
+            Mode::Batch => PragmaAccess::Transaction,
             // Many pragmas take effect while they are prepared, explained or not.
-            _ => Reach::Read,
+            _ => PragmaAccess::Read,
         };
         match pragma::judge(name, value, reach) {
             Ok(()) => {

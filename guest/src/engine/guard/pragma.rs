@@ -146,7 +146,7 @@ const PRAGMAS: &[Pragma] = &[
 
 /// What a statement with a pragma may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum PragmaAccess {
     /// Only look.
     Read,
     /// Change the database and the harmless settings.
@@ -157,7 +157,7 @@ pub enum Reach {
 
 /// Why a pragma is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PragmaRefusal {
     /// It would do no harm in a statement that may write.
     Writes,
     /// It does nothing or fails inside a transaction.
@@ -171,22 +171,22 @@ pub enum Refusal {
 }
 
 /// Judges `PRAGMA name`, `PRAGMA name = value` and `PRAGMA name(value)`.
-pub fn judge(name: &str, value: Option<&str>, reach: Reach) -> Result<(), Refusal> {
+pub fn judge(name: &str, value: Option<&str>, reach: PragmaAccess) -> Result<(), PragmaRefusal> {
     let Some(pragma) = PRAGMAS
         .iter()
         .find(|pragma| pragma.name.eq_ignore_ascii_case(name))
     else {
-        return Err(Refusal::Unknown);
+        return Err(PragmaRefusal::Unknown);
     };
     let Some(value) = value else {
-        return if pragma.bare_reads || reach != Reach::Read {
+        return if pragma.bare_reads || reach != PragmaAccess::Read {
             Ok(())
         } else {
-            Err(Refusal::Writes)
+            Err(PragmaRefusal::Writes)
         };
     };
     let (choices, outside) = match pragma.value {
-        Value::Refused(reason) => return Err(Refusal::Fixed(reason)),
+        Value::Refused(reason) => return Err(PragmaRefusal::Fixed(reason)),
         Value::Subject => return Ok(()),
         Value::Setting(choices) => (choices, false),
         Value::OutsideTransaction(choices) => (choices, true),
@@ -196,12 +196,12 @@ pub fn judge(name: &str, value: Option<&str>, reach: Reach) -> Result<(), Refusa
             .iter()
             .any(|choice| choice.eq_ignore_ascii_case(value))
     {
-        return Err(Refusal::Choices(choices));
+        return Err(PragmaRefusal::Choices(choices));
     }
     match reach {
-        Reach::Read => Err(Refusal::Writes),
-        Reach::Transaction if outside => Err(Refusal::InTransaction),
-        Reach::Transaction | Reach::Write => Ok(()),
+        PragmaAccess::Read => Err(PragmaRefusal::Writes),
+        PragmaAccess::Transaction if outside => Err(PragmaRefusal::InTransaction),
+        PragmaAccess::Transaction | PragmaAccess::Write => Ok(()),
     }
 }
 
@@ -257,10 +257,10 @@ mod tests {
     fn reading_takes_no_setter() {
         for pragma in PRAGMAS {
             assert_eq!(
-                judge(pragma.name, None, Reach::Read).is_ok(),
+                judge(pragma.name, None, PragmaAccess::Read).is_ok(),
                 pragma.bare_reads
             );
-            let with_value = judge(pragma.name, Some("1"), Reach::Read).is_ok();
+            let with_value = judge(pragma.name, Some("1"), PragmaAccess::Read).is_ok();
             assert_eq!(
                 with_value,
                 matches!(pragma.value, Value::Subject),
@@ -272,23 +272,26 @@ mod tests {
 
     #[test]
     fn names_are_matched_in_any_case() {
-        assert_eq!(judge("Table_Info", Some("t"), Reach::Read), Ok(()));
+        assert_eq!(judge("Table_Info", Some("t"), PragmaAccess::Read), Ok(()));
         assert!(matches!(
-            judge("WRITABLE_SCHEMA", Some("1"), Reach::Write),
-            Err(Refusal::Fixed(_))
+            judge("WRITABLE_SCHEMA", Some("1"), PragmaAccess::Write),
+            Err(PragmaRefusal::Fixed(_))
         ));
     }
 
     #[test]
     fn a_journal_that_a_crash_would_not_survive_is_refused() {
-        assert_eq!(judge("journal_mode", Some("WAL"), Reach::Write), Ok(()));
+        assert_eq!(
+            judge("journal_mode", Some("WAL"), PragmaAccess::Write),
+            Ok(())
+        );
         assert!(matches!(
-            judge("journal_mode", Some("off"), Reach::Write),
-            Err(Refusal::Choices(_))
+            judge("journal_mode", Some("off"), PragmaAccess::Write),
+            Err(PragmaRefusal::Choices(_))
         ));
         assert!(matches!(
-            judge("synchronous", Some("0"), Reach::Write),
-            Err(Refusal::Choices(_))
+            judge("synchronous", Some("0"), PragmaAccess::Write),
+            Err(PragmaRefusal::Choices(_))
         ));
     }
 }

@@ -7,7 +7,7 @@ use crate::answer::value::text_of;
 
 /// One column.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct TableColumn {
     /// Its name.
     pub name: String,
     /// Its type, as it was declared.
@@ -19,12 +19,12 @@ pub struct Column {
     /// Its place in the primary key, from 1; 0 if it is not part of it.
     pub key: i64,
     /// How it comes by its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// How a column comes by its values, <https://www.sqlite.org/pragma.html#pragma_table_xinfo>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// They are stored.
     Plain,
     /// A virtual table keeps it out of `SELECT *`.
@@ -35,7 +35,7 @@ pub enum Kind {
     Stored,
 }
 
-impl Column {
+impl TableColumn {
     /// Whether it holds text by its declaration: rules 1 and 2 of
     /// <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
     pub fn is_text(&self) -> bool {
@@ -53,24 +53,24 @@ pub fn columns(
     connection: &Connection,
     schema: &str,
     table: &str,
-) -> rusqlite::Result<Vec<Column>> {
+) -> rusqlite::Result<Vec<TableColumn>> {
     let mut statement = connection.prepare(&format!(
         "PRAGMA {}.table_xinfo({})",
         quote(schema),
         quote(table)
     ))?;
     let columns = statement.query_map([], |row| {
-        Ok(Column {
+        Ok(TableColumn {
             name: text(row, "name")?,
             declared: text(row, "type")?,
             not_null: row.get("notnull")?,
             default: text_of(row.get_ref("dflt_value")?),
             key: row.get("pk")?,
             kind: match row.get::<_, i64>("hidden")? {
-                1 => Kind::Hidden,
-                2 => Kind::Virtual,
-                3 => Kind::Stored,
-                _ => Kind::Plain,
+                1 => ColumnKind::Hidden,
+                2 => ColumnKind::Virtual,
+                3 => ColumnKind::Stored,
+                _ => ColumnKind::Plain,
             },
         })
     })?;
@@ -78,7 +78,7 @@ pub fn columns(
 }
 
 /// A name by which a table with these columns has its rowid, if they leave one.
-pub fn rowid(columns: &[Column]) -> Option<&'static str> {
+pub fn rowid(columns: &[TableColumn]) -> Option<&'static str> {
     let taken = |name: &&str| {
         columns
             .iter()

@@ -5,7 +5,7 @@
 use rusqlite::Connection;
 
 use super::catalogue::text;
-use super::columns::{Kind, columns};
+use super::columns::{ColumnKind, columns};
 use crate::text::lexer;
 use crate::text::lexer::Token;
 
@@ -63,7 +63,7 @@ pub fn text_indexes(connection: &Connection) -> rusqlite::Result<(Vec<TextIndex>
 /// Without the column of the table's own name and the rank, which are hidden.
 fn visible_columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut columns = columns(connection, "main", table)?;
-    columns.retain(|column| column.kind != Kind::Hidden);
+    columns.retain(|column| column.kind != ColumnKind::Hidden);
     Ok(columns.into_iter().map(|column| column.name).collect())
 }
 

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::catalogue::{quote, text};
-use super::columns::{Kind, columns, rowid};
+use super::columns::{ColumnKind, columns, rowid};
 
 /// One row of the schema table that has SQL.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Stored {
         let with_rowid = keep && !aliased && rowid.is_some();
         let mut columns: Vec<String> = Vec::new();
         columns.extend(rowid.filter(|_| with_rowid).map(str::to_owned));
-        let plain = all.iter().filter(|column| column.kind == Kind::Plain);
+        let plain = all.iter().filter(|column| column.kind == ColumnKind::Plain);
         columns.extend(plain.map(|column| quote(&column.name)));
         let complete = columns.len() == all.len() && !with_rowid;
         Ok(Self {

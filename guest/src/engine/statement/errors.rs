@@ -5,7 +5,7 @@ use rusqlite::ffi::{self, ErrorCode};
 use crate::answer::failure::{Failure, Status, interrupted};
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::guard::pragma;
-use crate::engine::guard::pragma::Refusal;
+use crate::engine::guard::pragma::PragmaRefusal;
 use crate::host::Interruption;
 use crate::settings::EngineSettings;
 use crate::text::scan;
@@ -13,7 +13,7 @@ use crate::text::suggest;
 
 /// What is known about the statement that failed.
 #[derive(Clone, Debug)]
-pub struct Circumstances<'a> {
+pub struct ErrorContext<'a> {
     /// The owner's choices.
     pub settings: &'a EngineSettings,
     /// What the database is called.
@@ -67,7 +67,7 @@ pub fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
             Status::Unsupported,
             format!("This statement would {what}, which accesses something outside the database."),
         ),
-        Rule::Pragma(Refusal::Writes) if denial.mode == Mode::Try => untried(what),
+        Rule::Pragma(PragmaRefusal::Writes) if denial.mode == Mode::Try => no_dry_run(what),
         Rule::Pragma(refusal) => refused_pragma(what, refusal, settings),
         Rule::Unknown => Failure::new(
             Status::Unsupported,
@@ -105,7 +105,7 @@ pub fn unwritable(title: &str) -> Failure {
 }
 
 /// The failure for a dry run of what no rollback undoes.
-pub fn untried(what: &str) -> Failure {
+pub fn no_dry_run(what: &str) -> Failure {
     Failure::new(
         Status::Unsupported,
         format!(
@@ -126,24 +126,24 @@ pub fn second() -> Failure {
     .hint("Send one statement at a time, or several that belong together to sqlarium_batch.")
 }
 
-fn refused_pragma(what: &str, refusal: &Refusal, settings: &EngineSettings) -> Failure {
+fn refused_pragma(what: &str, refusal: &PragmaRefusal, settings: &EngineSettings) -> Failure {
     match refusal {
-        Refusal::Writes => {
+        PragmaRefusal::Writes => {
             let failure = writes(&format!("run {what}"), settings);
             Failure {
                 hint: failure.hint,
                 ..Failure::new(failure.status, failure.message)
             }
         }
-        Refusal::InTransaction => Failure::new(
+        PragmaRefusal::InTransaction => Failure::new(
             Status::InvalidState,
             format!("{what} has no effect inside a transaction, and a batch is one transaction."),
         )
         .hint("Run it alone with sqlarium_exec, before the batch."),
-        Refusal::Fixed(reason) => {
+        PragmaRefusal::Fixed(reason) => {
             Failure::new(Status::Unsupported, format!("{what} is refused: {reason}."))
         }
-        Refusal::Choices(choices) => Failure::new(
+        PragmaRefusal::Choices(choices) => Failure::new(
             Status::Unsupported,
             format!("{what} is refused, because it could lose or damage data."),
         )
@@ -151,7 +151,7 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &EngineSettings) -> F
             "Allowed values: {}.",
             suggest::alternatives(choices)
         )),
-        Refusal::Unknown => {
+        PragmaRefusal::Unknown => {
             let name = what.strip_prefix("PRAGMA ").unwrap_or(what);
             let name = name.split(" = ").next().unwrap_or(name);
             let failure = Failure::new(Status::NotFound, format!("There is no PRAGMA {name}."));
@@ -164,7 +164,7 @@ fn refused_pragma(what: &str, refusal: &Refusal, settings: &EngineSettings) -> F
 }
 
 /// The failure for an error of SQLite's, without suggestions of names.
-pub fn from_sqlite(error: &rusqlite::Error, about: &Circumstances<'_>) -> Failure {
+pub fn from_sqlite(error: &rusqlite::Error, about: &ErrorContext<'_>) -> Failure {
     if let Some(failure) = about.interruption.as_ref().map(interrupted) {
         return failure;
     }
@@ -202,7 +202,7 @@ pub fn empty() -> Failure {
     )
 }
 
-fn from_code(error: ffi::Error, said: &str, about: &Circumstances<'_>) -> Failure {
+fn from_code(error: ffi::Error, said: &str, about: &ErrorContext<'_>) -> Failure {
     let title = about.title;
     let limits = &about.settings.limits;
     match error.code {
@@ -317,7 +317,7 @@ fn constraint(code: i32, said: &str) -> Failure {
     }
 }
 
-fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
+fn busy(code: i32, about: &ErrorContext<'_>) -> Failure {
     let title = about.title;
     if code == ffi::SQLITE_BUSY_SNAPSHOT {
         return Failure::new(
@@ -355,7 +355,7 @@ fn busy(code: i32, about: &Circumstances<'_>) -> Failure {
     .hint("Try again when that process has finished its transaction.")
 }
 
-fn readonly(code: i32, about: &Circumstances<'_>) -> Failure {
+fn readonly(code: i32, about: &ErrorContext<'_>) -> Failure {
     let title = about.title;
     let (forbids, mend) = if about.settings.readonly {
         (
@@ -399,7 +399,7 @@ fn readonly(code: i32, about: &Circumstances<'_>) -> Failure {
 }
 
 /// The failure for SQL that does not compile, or for an error while it runs.
-fn syntax(said: &str, offset: Option<usize>, about: &Circumstances<'_>) -> Failure {
+fn syntax(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failure {
     // Within SQLite a refusal can come back as an ordinary error, from a virtual table for example.
     if let Some(denial) = about.denial {
         return denied(denial, about.settings);

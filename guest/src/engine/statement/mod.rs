@@ -12,7 +12,7 @@ use rusqlite::{Batch, Connection, Statement};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 
-use super::guard::authorizer::Gate;
+use super::guard::authorizer::Authorizer;
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
 use crate::host::interrupt::InterruptCheck;
@@ -35,7 +35,7 @@ pub enum Unprepared {
 pub fn one<'c>(
     connection: &'c Connection,
     sql: &str,
-    gate: &Gate,
+    authorizer: &Authorizer,
     only: bool,
 ) -> Result<Statement<'c>, Unprepared> {
     if only && sql.contains('\0') {
@@ -48,7 +48,7 @@ pub fn one<'c>(
         .ok_or(Unprepared::Empty)?;
     if only {
         // Some pragmas take effect while they are prepared; the gate keeps the tail from it.
-        gate.shut();
+        authorizer.shut();
         match batch.next() {
             Ok(None) => {}
             Ok(Some(_)) | Err(_) => return Err(Unprepared::Second),
@@ -59,7 +59,7 @@ pub fn one<'c>(
 
 /// How much of a result is kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct RowLimits {
     /// Rows to keep.
     pub rows: u32,
     /// Rows to count to, at most, in all.
@@ -70,7 +70,7 @@ pub struct Extent {
 
 /// What stepping came to.
 #[derive(Debug)]
-pub struct Harvest {
+pub struct ResultSet {
     /// The rows; `None` for a statement that has no columns.
     pub rows: Option<Rows>,
     /// A remark about what was left out.
@@ -79,17 +79,17 @@ pub struct Harvest {
 
 /// Steps through a statement whose values are bound. A statement that writes is
 /// always stepped to its end, or it would not be committed.
-pub fn harvest(
+pub fn result_set(
     statement: &mut Statement<'_>,
     interrupt: &InterruptCheck,
-    extent: Extent,
-) -> rusqlite::Result<Harvest> {
+    extent: RowLimits,
+) -> rusqlite::Result<ResultSet> {
     let writes = !statement.readonly();
     let mut columns = columns(statement);
     if columns.is_empty() {
         let mut rows = statement.raw_query();
         while rows.next()?.is_some() {}
-        return Ok(Harvest {
+        return Ok(ResultSet {
             rows: None,
             note: None,
         });
@@ -154,7 +154,7 @@ pub fn harvest(
         more,
         limit: extent.rows,
     };
-    Ok(Harvest {
+    Ok(ResultSet {
         rows: Some(rows),
         note,
     })

@@ -2,7 +2,7 @@
 
 use super::undo::{past, recording, undo};
 use super::*;
-use crate::engine::database::Ending;
+use crate::engine::database::WriteMode;
 use crate::settings::EngineLimits;
 
 #[test]
@@ -20,7 +20,7 @@ fn an_irreversible_write_is_reported_before_and_after_and_stops_undo() {
     ] {
         let database = engine.database(None).unwrap();
         let tried = database
-            .exec_to(sql, &Params::None, Ending::DryRun)
+            .exec_to(sql, &Params::None, WriteMode::DryRun)
             .unwrap();
         assert!(
             tried

@@ -1,15 +1,15 @@
 //! Dry runs: they report what would change, and roll it back.
 
 use super::*;
-use crate::engine::database::Ending;
+use crate::engine::database::WriteMode;
 
 fn try_batch(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine.database(None)?.batch_to(sql, Ending::DryRun)
+    engine.database(None)?.batch_to(sql, WriteMode::DryRun)
 }
 
 fn try_exec(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
     let database = engine.database(None)?;
-    database.exec_to(sql, &Params::None, Ending::DryRun)
+    database.exec_to(sql, &Params::None, WriteMode::DryRun)
 }
 
 fn told(output: &Output) -> &str {
@@ -318,7 +318,7 @@ fn a_dry_run_passes_the_same_guards_as_a_write() {
     let output = readonly.database(None).unwrap().exec_to(
         "CREATE TABLE t(a)",
         &Params::None,
-        Ending::DryRun,
+        WriteMode::DryRun,
     );
     refused(output, Status::Readonly, "--readonly");
 }

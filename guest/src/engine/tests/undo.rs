@@ -1,7 +1,7 @@
 //! The record of what a session writes, and taking the last write back.
 
 use super::*;
-use crate::engine::undo::history::State;
+use crate::engine::undo::history::EntryState;
 use crate::settings::EngineLimits;
 
 /// A record in `file`.
@@ -36,7 +36,7 @@ pub(super) fn undo(engine: &mut Engine) -> Result<Output, Failure> {
     engine.database(None)?.undo()
 }
 
-pub(super) fn past(engine: &mut Engine) -> Vec<(String, State)> {
+pub(super) fn past(engine: &mut Engine) -> Vec<(String, EntryState)> {
     let (entries, _) = engine.database(None).unwrap().past(99).unwrap();
     entries
         .into_iter()
@@ -142,7 +142,7 @@ fn every_kind_of_write_is_undone_to_the_last_byte() {
                 .collect()
         };
         assert_eq!(ignore(everything(&path)), ignore(before), "{sql}");
-        assert_eq!(past(&mut engine)[0].1, State::Undone);
+        assert_eq!(past(&mut engine)[0].1, EntryState::Undone);
         refused(undo(&mut engine), Status::InvalidState, "no write to undo");
     }
 }
@@ -366,7 +366,7 @@ fn what_changes_nothing_or_fails_is_not_recorded() {
     );
     assert_eq!(
         past(&mut engine),
-        [("table t created".to_owned(), State::Done)]
+        [("table t created".to_owned(), EntryState::Done)]
     );
     assert_eq!(number(&mut engine, "PRAGMA user_version"), 4);
 }
@@ -384,7 +384,7 @@ fn a_write_that_was_aborted_during_its_commit_is_resolved() {
         ..on_file(&path)
     };
     let fresh = || Engine::new(&settings, OutputLimits::default(), &Alone);
-    let doubt = |state: State| {
+    let doubt = |state: EntryState| {
         let history = Connection::open(&record).unwrap();
         history
             .execute(
@@ -395,10 +395,10 @@ fn a_write_that_was_aborted_during_its_commit_is_resolved() {
     };
     exec(&mut fresh(), "UPDATE t SET b = 2").unwrap();
     // Committed, and aborted before that was confirmed.
-    doubt(State::Doubtful);
-    assert_eq!(past(&mut fresh())[0].1, State::Done);
+    doubt(EntryState::InDoubt);
+    assert_eq!(past(&mut fresh())[0].1, EntryState::Done);
     // Cut off before the commit.
-    doubt(State::Doubtful);
+    doubt(EntryState::InDoubt);
     Connection::open(&path)
         .unwrap()
         .execute_batch("UPDATE t SET b = 1")
@@ -406,15 +406,15 @@ fn a_write_that_was_aborted_during_its_commit_is_resolved() {
     assert_eq!(past(&mut fresh()), []);
     // Cut off before the commit of an undo, and behind it.
     exec(&mut fresh(), "UPDATE t SET b = 3").unwrap();
-    doubt(State::Leaving);
-    assert_eq!(past(&mut fresh())[0].1, State::Done);
+    doubt(EntryState::Undoing);
+    assert_eq!(past(&mut fresh())[0].1, EntryState::Done);
     undo(&mut fresh()).unwrap();
     assert_eq!(number(&mut fresh(), "SELECT b FROM t"), 1);
-    doubt(State::Leaving);
-    assert_eq!(past(&mut fresh())[0].1, State::Undone);
+    doubt(EntryState::Undoing);
+    assert_eq!(past(&mut fresh())[0].1, EntryState::Undone);
     // Changes of others hide what became of it.
     exec(&mut fresh(), "UPDATE t SET b = 4").unwrap();
-    doubt(State::Doubtful);
+    doubt(EntryState::InDoubt);
     Connection::open(&path)
         .unwrap()
         .execute_batch("UPDATE t SET b = 5")

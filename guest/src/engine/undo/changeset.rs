@@ -240,7 +240,7 @@ impl Changeset {
     /// # Errors
     ///
     /// SQLite's, if it is not about conflicts.
-    pub fn take_back(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
+    pub fn revert(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
         self.apply(
             connection,
             ffi::SQLITE_CHANGESETAPPLY_INVERT | ffi::SQLITE_CHANGESETAPPLY_FKNOACTION,
@@ -251,7 +251,7 @@ impl Changeset {
     ///
     /// # Errors
     ///
-    /// As for [`Changeset::take_back`].
+    /// As for [`Changeset::revert`].
     pub fn make(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
         self.apply(connection, ffi::SQLITE_CHANGESETAPPLY_FKNOACTION)
     }

@@ -14,26 +14,26 @@ use super::saved::Saved;
 
 /// How far an entry has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum EntryState {
     /// Recorded, and perhaps committed.
-    Doubtful,
+    InDoubt,
     /// Committed.
     Done,
     /// About to be undone, and perhaps undone.
-    Leaving,
+    Undoing,
     /// Taken back.
     Undone,
 }
 
-impl State {
-    const ALL: [Self; 4] = [Self::Doubtful, Self::Done, Self::Leaving, Self::Undone];
+impl EntryState {
+    const ALL: [Self; 4] = [Self::InDoubt, Self::Done, Self::Undoing, Self::Undone];
 
     /// The word that stands in answers.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Doubtful => "aborted",
+            Self::InDoubt => "aborted",
             Self::Done => "done",
-            Self::Leaving => "aborted during undo",
+            Self::Undoing => "aborted during undo",
             Self::Undone => "undone",
         }
     }
@@ -53,14 +53,14 @@ pub struct Entry {
     /// What it changed, for a reader.
     pub summary: String,
     /// Why it is irreversible, if it is.
-    pub beyond: Option<String>,
+    pub irreversible: Option<String>,
     /// How far it has come.
-    pub state: State,
+    pub state: EntryState,
 }
 
 /// A write that is to be recorded.
 #[derive(Clone, Debug)]
-pub struct Draft<'a> {
+pub struct NewEntry<'a> {
     /// The database, by its title.
     pub database: &'a str,
     /// The command.
@@ -70,7 +70,7 @@ pub struct Draft<'a> {
     /// What it changed.
     pub summary: &'a str,
     /// Why it is irreversible, if it is.
-    pub beyond: Option<&'a str>,
+    pub irreversible: Option<&'a str>,
 }
 
 /// The record.
@@ -153,7 +153,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's; nothing is recorded then.
-    pub fn add(&self, draft: &Draft<'_>, steps: &[Step]) -> rusqlite::Result<(i64, u64)> {
+    pub fn add(&self, draft: &NewEntry<'_>, steps: &[Step]) -> rusqlite::Result<(i64, u64)> {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO entry(database, at, command, sql, summary, beyond, state, bytes) \
@@ -163,7 +163,7 @@ impl History {
                 draft.command,
                 draft.sql,
                 draft.summary,
-                draft.beyond
+                draft.irreversible
             ],
         )?;
         let number = transaction.last_insert_rowid();
@@ -177,7 +177,11 @@ impl History {
                 )
                 .map(drop)
         };
-        for (at, step) in steps.iter().enumerate().filter(|_| draft.beyond.is_none()) {
+        for (at, step) in steps
+            .iter()
+            .enumerate()
+            .filter(|_| draft.irreversible.is_none())
+        {
             match step {
                 Step::Rows { changes, columns } => {
                     let written = Written::Rows {
@@ -256,12 +260,12 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn mark(&self, number: i64, state: State) -> rusqlite::Result<()> {
+    pub fn mark(&self, number: i64, state: EntryState) -> rusqlite::Result<()> {
         self.connection.execute(
             "UPDATE entry SET state = ?2 WHERE number = ?1",
             params![number, state as i64],
         )?;
-        if state == State::Undone {
+        if state == EntryState::Undone {
             self.connection
                 .execute("DELETE FROM piece WHERE entry = ?1", [number])?;
         }
@@ -273,7 +277,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn put_beyond(&self, number: i64, why: &str) -> rusqlite::Result<()> {
+    pub fn mark_irreversible(&self, number: i64, why: &str) -> rusqlite::Result<()> {
         self.connection
             .execute(
                 "UPDATE entry SET beyond = ?2 WHERE number = ?1",
@@ -332,7 +336,7 @@ impl History {
                 &format!(
                     "{ENTRIES} WHERE database = ?1 AND state <> ?2 ORDER BY number DESC LIMIT 1"
                 ),
-                params![database, State::Undone as i64],
+                params![database, EntryState::Undone as i64],
                 entry,
             )
             .optional()
@@ -399,15 +403,15 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let state: i64 = row.get(6)?;
     let state = usize::try_from(state)
         .ok()
-        .and_then(|at| State::ALL.get(at));
+        .and_then(|at| EntryState::ALL.get(at));
     Ok(Entry {
         number: row.get(0)?,
         at: row.get(1)?,
         command: row.get(2)?,
         sql: row.get(3)?,
         summary: row.get(4)?,
-        beyond: row.get(5)?,
-        state: state.copied().unwrap_or(State::Done),
+        irreversible: row.get(5)?,
+        state: state.copied().unwrap_or(EntryState::Done),
     })
 }
 

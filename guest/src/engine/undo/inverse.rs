@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::Parts;
-use super::saved::Print;
+use super::saved::Fingerprint;
 use super::schema_diff::{Difference, Object};
 use crate::engine::schema::catalogue::quote;
 use crate::engine::schema::fts::plain;
@@ -14,7 +14,7 @@ use crate::text::lexer::tokens;
 
 /// One act of taking a change of the schema back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Act {
+pub enum InverseOp {
     /// One statement, made by us or stored in the schema.
     Run(String),
     /// The rows that were saved, by their place in the step.
@@ -29,14 +29,14 @@ pub struct Inverse {
     /// What must not be there.
     pub absent: Vec<Object>,
     /// Tables whose rows have to be as they were left.
-    pub prints: Vec<(String, Print)>,
+    pub prints: Vec<(String, Fingerprint)>,
     /// What is to be done, in order.
-    pub acts: Vec<Act>,
+    pub acts: Vec<InverseOp>,
 }
 
 /// What was seen of a statement of the schema.
 #[derive(Debug)]
-pub struct Deed<'a> {
+pub struct SchemaChange<'a> {
     /// Tables that it dropped.
     pub drops: &'a BTreeSet<String>,
     /// Tables that it altered.
@@ -82,7 +82,7 @@ impl Inverse {
     pub fn new(
         connection: &Connection,
         change: &Difference,
-        deed: &Deed<'_>,
+        deed: &SchemaChange<'_>,
         parts: &Parts,
     ) -> rusqlite::Result<Result<Self, String>> {
         if let Some(object) = change.dropped.iter().find(|object| object.is_virtual()) {
@@ -113,7 +113,7 @@ impl Inverse {
         };
         for kind in ["trigger", "view", "index", "table"] {
             for object in made.iter().filter(|o| o.kind == kind && !with_table(o)) {
-                inverse.acts.push(Act::Run(format!(
+                inverse.acts.push(InverseOp::Run(format!(
                     "DROP {kind} main.{}",
                     quote(&object.name)
                 )));
@@ -124,25 +124,26 @@ impl Inverse {
             .iter()
             .filter(|o| o.kind == "table" && !o.is_virtual())
         {
-            inverse
-                .prints
-                .push((table.name.clone(), Print::of(connection, &table.name)?));
+            inverse.prints.push((
+                table.name.clone(),
+                Fingerprint::of(connection, &table.name)?,
+            ));
         }
         inverse.restore(&change.dropped, deed);
         Ok(Ok(inverse))
     }
 
     /// Makes what was dropped again: tables with their rows, then what stands on them.
-    fn restore(&mut self, dropped: &[Object], deed: &Deed<'_>) {
+    fn restore(&mut self, dropped: &[Object], deed: &SchemaChange<'_>) {
         for kind in ["table", "index", "view", "trigger"] {
             for object in dropped.iter().filter(|object| object.kind == kind) {
-                self.acts.push(Act::Run(object.sql.clone()));
+                self.acts.push(InverseOp::Run(object.sql.clone()));
                 let saved = deed
                     .saved
                     .iter()
                     .position(|name| name.eq_ignore_ascii_case(&object.name));
                 if let (Some(place), "table") = (saved, kind) {
-                    self.acts.push(Act::Fill(place));
+                    self.acts.push(InverseOp::Fill(place));
                 }
             }
         }
@@ -152,14 +153,14 @@ impl Inverse {
         mut self,
         connection: &Connection,
         change: &Difference,
-        deed: &Deed<'_>,
+        deed: &SchemaChange<'_>,
         table: &str,
     ) -> rusqlite::Result<Result<Self, String>> {
         let is_table = |object: &&Object| object.kind == "table";
         let gone = change.dropped.iter().find(is_table);
         let come = change.made.iter().find(is_table);
         if let (Some(old), Some(new)) = (gone, come) {
-            self.acts.push(Act::Run(format!(
+            self.acts.push(InverseOp::Run(format!(
                 "ALTER TABLE main.{} RENAME TO {}",
                 quote(&new.name),
                 quote(&old.name)
@@ -183,14 +184,14 @@ impl Inverse {
         match (added.as_slice(), removed.as_slice()) {
             ([column], []) => {
                 self.prints
-                    .push((table.to_owned(), Print::of(connection, table)?));
-                self.acts.push(Act::Run(format!(
+                    .push((table.to_owned(), Fingerprint::of(connection, table)?));
+                self.acts.push(InverseOp::Run(format!(
                     "ALTER TABLE main.{name} DROP COLUMN {}",
                     quote(column)
                 )));
             }
             ([new], [old]) if before.len() == after.len() => {
-                self.acts.push(Act::Run(format!(
+                self.acts.push(InverseOp::Run(format!(
                     "ALTER TABLE main.{name} RENAME COLUMN {} TO {}",
                     quote(new),
                     quote(old)
@@ -198,8 +199,9 @@ impl Inverse {
             }
             ([], [_]) if !deed.saved.is_empty() => {
                 self.prints
-                    .push((table.to_owned(), Print::of(connection, table)?));
-                self.acts.push(Act::Run(format!("DROP TABLE main.{name}")));
+                    .push((table.to_owned(), Fingerprint::of(connection, table)?));
+                self.acts
+                    .push(InverseOp::Run(format!("DROP TABLE main.{name}")));
                 let belongs = |object: &&Object| object.table.eq_ignore_ascii_case(table);
                 let mut all: Vec<Object> =
                     change.altered.iter().map(|(was, _)| was.clone()).collect();

@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 
 use self::changeset::{Changeset, Recorder};
-use self::inverse::{Deed, Inverse};
+use self::inverse::{Inverse, SchemaChange};
 use self::saved::Saved;
 use self::schema_diff::{Difference, Object, objects};
 pub use self::summary::Summary;
-use super::guard::authorizer::Seen;
+use super::guard::authorizer::Observed;
 use super::schema::catalogue::{quote, relations};
 use crate::text::scan;
 
@@ -73,7 +73,7 @@ pub struct Tracker<'c> {
     /// How many bytes of rows may be saved, if all is to be undone one day.
     room: Option<u64>,
     /// Tables that have rows whose primary key is NULL, which are not recorded.
-    nameless: BTreeSet<String>,
+    null_keys: BTreeSet<String>,
 }
 
 /// What was there before a statement of the schema.
@@ -88,7 +88,7 @@ struct Before {
     /// The columns of the tables that it alters.
     columns: Vec<(String, Vec<String>)>,
     /// Why it is irreversible, if that is known before it runs.
-    beyond: Option<String>,
+    irreversible: Option<String>,
 }
 
 impl<'c> Tracker<'c> {
@@ -106,7 +106,7 @@ impl<'c> Tracker<'c> {
             before: None,
             steps: Vec::new(),
             room,
-            nameless: BTreeSet::new(),
+            null_keys: BTreeSet::new(),
         })
     }
 
@@ -115,7 +115,7 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn before(&mut self, seen: &Seen, sql: &str) -> rusqlite::Result<()> {
+    pub fn before(&mut self, seen: &Observed, sql: &str) -> rusqlite::Result<()> {
         if seen.ddl {
             self.settle()?;
             self.before = Some(self.look(seen, sql)?);
@@ -126,7 +126,7 @@ impl<'c> Tracker<'c> {
                 self.recorder = Some(Recorder::start(self.connection, &except)?);
             }
         } else {
-            self.look_for_nameless(&seen.tables)?;
+            self.find_null_keys(&seen.tables)?;
         }
         Ok(())
     }
@@ -136,16 +136,16 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn after(&mut self, seen: &Seen, parts: &Parts) -> rusqlite::Result<()> {
+    pub fn after(&mut self, seen: &Observed, parts: &Parts) -> rusqlite::Result<()> {
         let Some(before) = self.before.take() else {
-            return self.look_for_nameless(&seen.tables);
+            return self.find_null_keys(&seen.tables);
         };
         self.settle()?;
         self.recorder = Some(Recorder::start(self.connection, &BTreeSet::new())?);
         let after = objects(self.connection)?;
         let alone = before.objects == after;
         if !alone {
-            let inverse = match (self.room, &before.beyond) {
+            let inverse = match (self.room, &before.irreversible) {
                 (None, _) => None,
                 (Some(_), Some(why)) => Some(Err(why.clone())),
                 (Some(_), None) => Some(self.inverse(&before, &after, seen, parts)?),
@@ -176,7 +176,7 @@ impl<'c> Tracker<'c> {
     /// SQLite's; `SQLITE_NOMEM` if there was too much to record.
     pub fn finish(mut self) -> rusqlite::Result<(Vec<Step>, BTreeSet<String>)> {
         self.settle()?;
-        Ok((self.steps, self.nameless))
+        Ok((self.steps, self.null_keys))
     }
 
     /// Closes the piece of rows that is being recorded.
@@ -199,7 +199,7 @@ impl<'c> Tracker<'c> {
 
     /// Looks at what a statement of the schema is about to change, and saves what taking it back
     /// will need.
-    fn look(&self, seen: &Seen, sql: &str) -> rusqlite::Result<Before> {
+    fn look(&self, seen: &Observed, sql: &str) -> rusqlite::Result<Before> {
         let mut before = Before {
             objects: objects(self.connection)?,
             statistics: statistics::of(self.connection)?,
@@ -237,7 +237,7 @@ impl<'c> Tracker<'c> {
             match Saved::new(self.connection, table, room)? {
                 Some(saved) => before.saved.push(saved),
                 None => {
-                    before.beyond = Some(format!(
+                    before.irreversible = Some(format!(
                         "the rows of {table} take more than the {room} bytes kept for one write"
                     ));
                 }
@@ -250,7 +250,7 @@ impl<'c> Tracker<'c> {
         &self,
         before: &Before,
         after: &[Object],
-        seen: &Seen,
+        seen: &Observed,
         parts: &Parts,
     ) -> rusqlite::Result<Result<Inverse, String>> {
         let change = Difference::new(&before.objects, after);
@@ -259,7 +259,7 @@ impl<'c> Tracker<'c> {
             .iter()
             .map(|saved| saved.table.clone())
             .collect();
-        let deed = Deed {
+        let deed = SchemaChange {
             drops: &seen.drops,
             alters: &seen.alters,
             columns: &before.columns,
@@ -273,9 +273,9 @@ impl<'c> Tracker<'c> {
 
     /// A primary key may be NULL, unless it is that of a STRICT or WITHOUT ROWID table or the
     /// rowid itself, and the session extension passes over such rows.
-    fn look_for_nameless(&mut self, tables: &BTreeSet<String>) -> rusqlite::Result<()> {
+    fn find_null_keys(&mut self, tables: &BTreeSet<String>) -> rusqlite::Result<()> {
         for table in tables {
-            if self.nameless.contains(table) {
+            if self.null_keys.contains(table) {
                 continue;
             }
             let mut statement = self.connection.prepare(
@@ -299,7 +299,7 @@ impl<'c> Tracker<'c> {
             // A table of that name may be in temp alone.
             let found = self.connection.query_row(&sql, [], |row| row.get(0));
             if found.unwrap_or(false) {
-                self.nameless.insert(table.clone());
+                self.null_keys.insert(table.clone());
             }
         }
         Ok(())

@@ -8,13 +8,13 @@ use crate::engine::schema::catalogue::text;
 
 /// What is wrong with the foreign keys of each table of `main` that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Astray {
+pub struct ForeignKeyViolations {
     /// How many rows violate a foreign key; none if a key does not match the table that it names, so that
     /// SQLite cannot check.
     tables: BTreeMap<String, Option<i64>>,
 }
 
-impl Astray {
+impl ForeignKeyViolations {
     /// How it is now.
     ///
     /// # Errors

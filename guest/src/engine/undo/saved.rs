@@ -23,12 +23,12 @@ pub struct Saved {
 
 /// The fingerprint of a table's content: the number of rows, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Print {
+pub struct Fingerprint {
     rows: u64,
     sum: u64,
 }
 
-impl Print {
+impl Fingerprint {
     /// That of a table of `main`.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub struct Summary {
 
 /// A table on its way through the steps.
 #[derive(Default)]
-struct Life {
+struct TableHistory {
     /// Its name before the first step; none for one that was made on the way.
     origin: Option<String>,
     counts: Counts,
@@ -37,18 +37,20 @@ struct Life {
 
 /// The tables, by the names that they have at some step.
 #[derive(Default)]
-struct Lives(BTreeMap<String, Life>);
+struct TableHistories(BTreeMap<String, TableHistory>);
 
-impl Lives {
+impl TableHistories {
     /// A table that no step has made was there before.
-    fn of(&mut self, name: &str) -> &mut Life {
-        self.0.entry(name.to_owned()).or_insert_with(|| Life {
-            origin: Some(name.to_owned()),
-            ..Life::default()
-        })
+    fn of(&mut self, name: &str) -> &mut TableHistory {
+        self.0
+            .entry(name.to_owned())
+            .or_insert_with(|| TableHistory {
+                origin: Some(name.to_owned()),
+                ..TableHistory::default()
+            })
     }
 
-    fn end(&mut self, name: &str) -> Life {
+    fn end(&mut self, name: &str) -> TableHistory {
         self.of(name);
         self.0.remove(name).unwrap_or_default()
     }
@@ -63,7 +65,7 @@ impl Summary {
     /// SQLite's.
     pub fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
         let mut summary = Self::default();
-        let mut lives = Lives::default();
+        let mut lives = TableHistories::default();
         let mut ends: Option<(&[Object], &[Object])> = None;
         for step in steps {
             match step {
@@ -101,7 +103,7 @@ impl Summary {
     }
 
     /// Follows the tables through one statement of the schema.
-    fn pass(&mut self, change: &Difference, lost: &[(String, u64)], lives: &mut Lives) {
+    fn pass(&mut self, change: &Difference, lost: &[(String, u64)], lives: &mut TableHistories) {
         if let Some((old, new)) = change.rename() {
             let life = lives.end(&old.name);
             lives.0.insert(new.name.clone(), life);
@@ -110,7 +112,7 @@ impl Summary {
         let tables = |all: &[Object]| all.iter().filter(|o| o.kind == "table").cloned().collect();
         let dropped: Vec<Object> = tables(&change.dropped);
         for table in dropped {
-            let Life { origin, counts } = lives.end(&table.name);
+            let TableHistory { origin, counts } = lives.end(&table.name);
             match origin {
                 Some(origin) => {
                     let rows = lost.iter().find(|(name, _)| *name == table.name);
@@ -123,12 +125,12 @@ impl Summary {
         }
         let made: Vec<Object> = tables(&change.made);
         for table in made {
-            lives.0.insert(table.name, Life::default());
+            lives.0.insert(table.name, TableHistory::default());
         }
     }
 
     /// What became of the tables; their names alone do not show it.
-    fn conclude(&mut self, first: &[Object], last: &[Object], lives: Lives) {
+    fn conclude(&mut self, first: &[Object], last: &[Object], lives: TableHistories) {
         let find = |all: &[Object], name: &str| {
             all.iter()
                 .find(|o| o.kind == "table" && o.name == name)
@@ -138,7 +140,7 @@ impl Summary {
         let schema = &mut self.schema;
         schema.made.retain(|object| object.kind != "table");
         schema.dropped.retain(|object| object.kind != "table");
-        for (name, Life { origin, mut counts }) in lives.0 {
+        for (name, TableHistory { origin, mut counts }) in lives.0 {
             let object = find(last, &name);
             match (origin, object) {
                 (None, Some(object)) => match dropped.remove(&name) {

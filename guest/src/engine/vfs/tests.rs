@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use crate::storage::memory::{Deed, Memory};
+use crate::storage::memory::{Memory, Operation};
 use crate::storage::{ErrorCode, Role};
 
 static LAYERS: AtomicUsize = AtomicUsize::new(0);
@@ -228,7 +228,7 @@ fn a_large_sort_goes_through_temporary_files_that_are_closed_again() {
 
 /// Runs a large transaction that meets the failure earlier and earlier, and
 /// looks at the database after each.
-fn survives(deed: Deed, error: ErrorCode, expected: &[i32]) {
+fn survives(deed: Operation, error: ErrorCode, expected: &[i32]) {
     let mut failed = 0;
     for after in (0..400).step_by(7) {
         let storage = Memory::default();
@@ -271,13 +271,13 @@ fn survives(deed: Deed, error: ErrorCode, expected: &[i32]) {
 
 #[test]
 fn a_full_disk_at_any_write_leaves_the_database_as_it_was() {
-    survives(Deed::Write, ErrorCode::Full, &[ffi::SQLITE_FULL]);
+    survives(Operation::Write, ErrorCode::Full, &[ffi::SQLITE_FULL]);
 }
 
 #[test]
 fn a_failing_disk_at_any_write_leaves_the_database_as_it_was() {
     survives(
-        Deed::Write,
+        Operation::Write,
         ErrorCode::Io,
         &[ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_TRUNCATE],
     );
@@ -285,50 +285,65 @@ fn a_failing_disk_at_any_write_leaves_the_database_as_it_was() {
 
 #[test]
 fn a_failing_read_leaves_the_database_as_it_was() {
-    survives(Deed::Read, ErrorCode::Io, &[ffi::SQLITE_IOERR_READ]);
+    survives(Operation::Read, ErrorCode::Io, &[ffi::SQLITE_IOERR_READ]);
 }
 
 #[test]
 fn a_failure_is_called_by_what_was_tried() {
     let update = "UPDATE item SET note = 'x' WHERE id = 1";
     for (deed, error, sql, expected) in [
-        (Deed::Sync, ErrorCode::Io, update, ffi::SQLITE_IOERR_FSYNC),
-        (Deed::Size, ErrorCode::Io, update, ffi::SQLITE_IOERR_FSTAT),
-        (Deed::Lock, ErrorCode::Io, update, ffi::SQLITE_IOERR_LOCK),
-        (Deed::Lock, ErrorCode::Busy, update, ffi::SQLITE_BUSY),
         (
-            Deed::Lock,
+            Operation::Sync,
+            ErrorCode::Io,
+            update,
+            ffi::SQLITE_IOERR_FSYNC,
+        ),
+        (
+            Operation::Size,
+            ErrorCode::Io,
+            update,
+            ffi::SQLITE_IOERR_FSTAT,
+        ),
+        (
+            Operation::Lock,
+            ErrorCode::Io,
+            update,
+            ffi::SQLITE_IOERR_LOCK,
+        ),
+        (Operation::Lock, ErrorCode::Busy, update, ffi::SQLITE_BUSY),
+        (
+            Operation::Lock,
             ErrorCode::ReadOnly,
             update,
             ffi::SQLITE_READONLY,
         ),
         (
-            Deed::Delete,
+            Operation::Delete,
             ErrorCode::Io,
             update,
             ffi::SQLITE_IOERR_DELETE,
         ),
         (
-            Deed::Exists,
+            Operation::Exists,
             ErrorCode::Denied,
             update,
             ffi::SQLITE_IOERR_ACCESS,
         ),
-        (Deed::Open, ErrorCode::Io, update, ffi::SQLITE_CANTOPEN),
+        (Operation::Open, ErrorCode::Io, update, ffi::SQLITE_CANTOPEN),
         (
-            Deed::Open,
+            Operation::Open,
             ErrorCode::ReadOnly,
             update,
             ffi::SQLITE_READONLY_DIRECTORY,
         ),
         (
-            Deed::Open,
+            Operation::Open,
             ErrorCode::Denied,
             "ATTACH 'other.db' AS other",
             ffi::SQLITE_CANTOPEN,
         ),
         (
-            Deed::Write,
+            Operation::Write,
             ErrorCode::ReadOnly,
             update,
             ffi::SQLITE_READONLY,
@@ -383,8 +398,11 @@ fn a_read_past_the_end_is_filled_with_zeros_and_called_short() {
         (code, &partly[40..]),
         (ffi::SQLITE_IOERR_SHORT_READ, [0; 60].as_slice())
     );
-    let (code, beyond) = read(size as i64 + 1000);
-    assert_eq!((code, beyond), (ffi::SQLITE_IOERR_SHORT_READ, [0; 100]));
+    let (code, irreversible) = read(size as i64 + 1000);
+    assert_eq!(
+        (code, irreversible),
+        (ffi::SQLITE_IOERR_SHORT_READ, [0; 100])
+    );
     assert_eq!(read(-1).0, ffi::SQLITE_MISUSE);
 }
 
@@ -443,7 +461,7 @@ fn waiting_for_a_lock_is_left_to_the_host() {
     connection
         .busy_timeout(std::time::Duration::from_millis(50))
         .unwrap();
-    storage.fail(Deed::Lock, 0, ErrorCode::Busy);
+    storage.fail(Operation::Lock, 0, ErrorCode::Busy);
     let begun = std::time::Instant::now();
     assert_eq!(
         code(&connection.execute_batch("DELETE FROM item").unwrap_err()),

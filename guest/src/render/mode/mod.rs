@@ -202,10 +202,10 @@ impl Format {
 
 /// Prints the rows of one result.
 #[derive(Debug)]
-pub struct Printer(Kind);
+pub struct Printer(PrinterKind);
 
 #[derive(Debug)]
-enum Kind {
+enum PrinterKind {
     Stream(Stream),
     Grid(Grid),
 }
@@ -214,9 +214,9 @@ impl Printer {
     /// A printer for rows with these columns. It prints nothing before the first row.
     pub fn new(format: &Format, columns: &[String]) -> Self {
         Self(if format.mode.aligned() {
-            Kind::Grid(Grid::new(format, columns))
+            PrinterKind::Grid(Grid::new(format, columns))
         } else {
-            Kind::Stream(Stream::new(format, columns))
+            PrinterKind::Stream(Stream::new(format, columns))
         })
     }
 
@@ -226,8 +226,8 @@ impl Printer {
     /// What `out` says.
     pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         match &mut self.0 {
-            Kind::Stream(stream) => stream.row(out, values),
-            Kind::Grid(grid) => grid.row(out, values),
+            PrinterKind::Stream(stream) => stream.row(out, values),
+            PrinterKind::Grid(grid) => grid.row(out, values),
         }
     }
 
@@ -237,8 +237,8 @@ impl Printer {
     /// What `out` says.
     pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         match self.0 {
-            Kind::Stream(stream) => stream.finish(out),
-            Kind::Grid(grid) => grid.finish(out),
+            PrinterKind::Stream(stream) => stream.finish(out),
+            PrinterKind::Grid(grid) => grid.finish(out),
         }
     }
 }

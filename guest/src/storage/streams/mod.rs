@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
-use super::{ErrorCode, File, OpenOptions, Role};
+use super::{ErrorCode, File, OpenOptions, Role, Storage};
 use crate::answer::failure::{Failure, Status, interrupted};
 use crate::host::interrupt::InterruptCheck;
 use crate::settings::EngineSettings;
@@ -29,14 +29,20 @@ const WAIT_MS: u32 = 50;
 pub struct Files {
     settings: Arc<EngineSettings>,
     interrupt: Arc<InterruptCheck>,
+    storage: &'static dyn Storage,
 }
 
 impl Files {
-    /// The files that the host of `interrupt` grants.
-    pub fn new(settings: Arc<EngineSettings>, interrupt: Arc<InterruptCheck>) -> Self {
+    /// The files of `storage`.
+    pub fn new(
+        settings: Arc<EngineSettings>,
+        interrupt: Arc<InterruptCheck>,
+        storage: &'static dyn Storage,
+    ) -> Self {
         Self {
             settings,
             interrupt,
+            storage,
         }
     }
 
@@ -99,7 +105,7 @@ impl Files {
             delete_on_close: true,
             ..OpenOptions::default()
         };
-        let storage = self.interrupt.host().storage();
+        let storage = self.storage;
         let file = storage
             .open("", Role::Temporary, options)
             .map_err(|code| self.refusal(SPOOL, Verb::Write, code))?;
@@ -145,7 +151,7 @@ impl Files {
         if name.is_empty() {
             return Err(ErrorCode::NotFound);
         }
-        self.interrupt.host().storage().open(name, role, options)
+        self.storage.open(name, role, options)
     }
 
     /// The failure for what the host refused.

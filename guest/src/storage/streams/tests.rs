@@ -3,12 +3,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::host::{Host, Interruption, Verdict};
-use crate::storage::Storage;
-use crate::storage::memory::{Deed, Memory};
+use crate::storage::memory::{Memory, Operation};
 
-/// A host with files in memory, which says stop after so many polls.
+/// A host that may say stop at once.
 struct Desk {
-    memory: Memory,
     stop: bool,
 }
 
@@ -19,9 +17,6 @@ impl Host for Desk {
             false => Ok(Duration::ZERO),
         }
     }
-    fn storage(&self) -> &dyn Storage {
-        &self.memory
-    }
 }
 
 fn desk(stop: bool) -> (Memory, Files) {
@@ -30,12 +25,10 @@ fn desk(stop: bool) -> (Memory, Files) {
 
 fn files(stop: bool, settings: EngineSettings) -> (Memory, Files) {
     let memory = Memory::default();
-    let host = Box::leak(Box::new(Desk {
-        memory: memory.clone(),
-        stop,
-    }));
+    let host = Box::leak(Box::new(Desk { stop }));
+    let storage = Box::leak(Box::new(memory.clone()));
     let interrupt = Arc::new(InterruptCheck::new(host));
-    (memory, Files::new(Arc::new(settings), interrupt))
+    (memory, Files::new(Arc::new(settings), interrupt, storage))
 }
 
 #[test]
@@ -102,7 +95,7 @@ fn a_file_is_read_from_its_start_to_its_end() {
 fn a_full_disk_and_a_spent_budget_are_reported() {
     let (memory, files) = desk(false);
     let mut writer = files.write("a", false).unwrap();
-    memory.fail(Deed::Write, 0, ErrorCode::Full);
+    memory.fail(Operation::Write, 0, ErrorCode::Full);
     writer.write_all(b"x").unwrap();
     let failure = files.failure(&writer.flush().unwrap_err());
     assert_eq!(failure.status, Status::Full);

@@ -5,13 +5,13 @@ use std::io::Write;
 use serde_json::Value;
 
 use self::literal::literal;
-use super::text_output::{OUT, OVERWRITE, Sink};
+use super::text_output::{OUT, OVERWRITE, TextOutput};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, option, positional};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, positional};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, relations};
 use crate::engine::schema::objects::{Object, Stored, objects};
@@ -54,7 +54,7 @@ pub const ROWIDS: &str = "rowids";
 pub const NO_SYSTEM: &str = "no_system";
 
 /// What is to be written.
-struct Wish<'a> {
+struct DumpRequest<'a> {
     /// Names of objects; none: all.
     patterns: Vec<&'a str>,
     data_only: bool,
@@ -62,7 +62,7 @@ struct Wish<'a> {
     system: bool,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> DumpRequest<'a> {
     fn of(arguments: &'a Arguments) -> Self {
         let several = arguments.json(PATTERNS).and_then(Value::as_array);
         let several = several.into_iter().flatten().filter_map(Value::as_str);
@@ -81,16 +81,16 @@ impl<'a> Wish<'a> {
 
 /// Runs `dump`.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let sink = Sink::open(context, arguments)?;
+    let text_output = TextOutput::open(context, arguments)?;
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
-    let wish = Wish::of(arguments);
+    let wish = DumpRequest::of(arguments);
     let mut dump = context
         .engine
         .database(arguments.db())?
-        .look(|work| Dump::write(work, &files, sink, &wish))?;
+        .look(|work| Dump::write(work, &files, text_output, &wish))?;
     let mut output = Output::default();
-    let whole = dump.sink.finish(&files, &mut output)? && !dump.full;
+    let whole = dump.text_output.finish(&files, &mut output)? && !dump.full;
     output.extra.insert("objects".into(), dump.objects.into());
     output.extra.insert("rows_written".into(), dump.rows.into());
     if !whole {
@@ -109,7 +109,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
 struct Dump<'a> {
     work: Work<'a>,
     files: &'a Files,
-    sink: Sink,
+    text_output: TextOutput,
     /// Whether no more fits.
     full: bool,
     objects: u64,
@@ -121,13 +121,13 @@ impl<'a> Dump<'a> {
     fn write(
         work: Work<'a>,
         files: &'a Files,
-        sink: Sink,
-        wish: &Wish<'_>,
-    ) -> Result<Done, Failure> {
+        text_output: TextOutput,
+        wish: &DumpRequest<'_>,
+    ) -> Result<DumpSummary, Failure> {
         let mut dump = Dump {
             work,
             files,
-            sink,
+            text_output,
             full: false,
             objects: 0,
             rows: 0,
@@ -157,8 +157,8 @@ impl<'a> Dump<'a> {
             .hint("sqlarium_tables lists the tables and views."));
         }
         dump.all(&all, &wanted, wish)?;
-        Ok(Done {
-            sink: dump.sink,
+        Ok(DumpSummary {
+            text_output: dump.text_output,
             full: dump.full,
             objects: dump.objects,
             rows: dump.rows,
@@ -166,7 +166,12 @@ impl<'a> Dump<'a> {
         })
     }
 
-    fn all(&mut self, all: &[Object], wanted: &[&Object], wish: &Wish<'_>) -> Result<(), Failure> {
+    fn all(
+        &mut self,
+        all: &[Object],
+        wanted: &[&Object],
+        wish: &DumpRequest<'_>,
+    ) -> Result<(), Failure> {
         let data_only = wish.data_only;
         if !data_only {
             self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
@@ -279,7 +284,7 @@ impl<'a> Dump<'a> {
                     .get_ref(index)
                     .map_err(|error| work.failure(&error, &select))?;
                 // At once: a value can be as large as memory allows.
-                let written = literal(&mut self.sink, value);
+                let written = literal(&mut self.text_output, value);
                 written.map_err(|error| self.files.failure(&error))?;
             }
             self.statement(b");\n")?;
@@ -304,19 +309,19 @@ impl<'a> Dump<'a> {
             return Ok(());
         }
         self.put(sql)?;
-        self.full = !self.sink.row();
+        self.full = !self.text_output.row();
         Ok(())
     }
 
     fn put(&mut self, sql: &[u8]) -> Result<(), Failure> {
-        let written = self.sink.write_all(sql);
+        let written = self.text_output.write_all(sql);
         written.map_err(|error| self.files.failure(&error))
     }
 }
 
 /// A dump that was written.
-struct Done {
-    sink: Sink,
+struct DumpSummary {
+    text_output: TextOutput,
     full: bool,
     objects: u64,
     rows: u64,

@@ -2,14 +2,14 @@
 
 use rusqlite::types::ValueRef;
 
-use super::text_output::{OUT, OVERWRITE, Sink};
+use super::text_output::{OUT, OVERWRITE, TextOutput};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, option, positional};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, positional};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::quote;
 use crate::engine::statement::params::Params;
 use crate::render::mode::{Escape, Format, Mode, Printer};
@@ -62,8 +62,8 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             ));
         }
     };
-    let mut sink = Sink::open(context, arguments)?;
-    let format = format(arguments, table, sink.is_text());
+    let mut text_output = TextOutput::open(context, arguments)?;
+    let format = format(arguments, table, text_output.is_text());
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let (rows, cut) = context.engine.database(arguments.db())?.look(|work| {
@@ -88,22 +88,22 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
                     .map_err(|error| work.failure(&error, &sql))?;
                 refill(value, found);
             }
-            printer.row(&mut sink, &values).map_err(failed)?;
-            if !sink.row() {
+            printer.row(&mut text_output, &values).map_err(failed)?;
+            if !text_output.row() {
                 cut = true;
                 break;
             }
             count += 1;
         }
         if count == 0 {
-            empty(&format, &columns, &mut sink).map_err(failed)?;
+            empty(&format, &columns, &mut text_output).map_err(failed)?;
         } else {
-            printer.finish(&mut sink).map_err(failed)?;
+            printer.finish(&mut text_output).map_err(failed)?;
         }
         Ok((count, cut))
     })?;
     let mut output = Output::default();
-    let whole = sink.finish(&files, &mut output)? && !cut;
+    let whole = text_output.finish(&files, &mut output)? && !cut;
     output.extra.insert("rows_written".into(), rows.into());
     let unit = if rows == 1 { "row" } else { "rows" };
     if !whole {
@@ -167,9 +167,9 @@ fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
 }
 
 /// What stands for no rows at all, so that a program can read it.
-fn empty(format: &Format, columns: &[String], sink: &mut Sink) -> std::io::Result<()> {
+fn empty(format: &Format, columns: &[String], text_output: &mut TextOutput) -> std::io::Result<()> {
     if format.mode == Mode::Json {
-        return std::io::Write::write_all(sink, b"[]\n");
+        return std::io::Write::write_all(text_output, b"[]\n");
     }
     if !format.headers || format.mode != Mode::Csv {
         return Ok(());
@@ -180,8 +180,8 @@ fn empty(format: &Format, columns: &[String], sink: &mut Sink) -> std::io::Resul
         ..format.clone()
     };
     let mut printer = Printer::new(&bare, columns);
-    printer.row(sink, &names)?;
-    printer.finish(sink)
+    printer.row(text_output, &names)?;
+    printer.finish(text_output)
 }
 
 #[cfg(test)]

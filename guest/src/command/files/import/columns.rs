@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 /// What all fields of a column can be stored as without losing anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// There were none that hold anything.
     #[default]
     Nothing,
@@ -25,7 +25,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl ColumnType {
     /// What one field could be.
     pub fn of(field: &str) -> Self {
         let digits = field.strip_prefix('-').unwrap_or(field);

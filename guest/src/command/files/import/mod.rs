@@ -8,15 +8,15 @@ mod tests;
 
 use std::io::{BufRead, Write};
 
-use self::columns::{Kind, names};
+use self::columns::{ColumnType, names};
 use self::records::{Dialect, Problem, Record, Records};
 use self::report::Report;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, option, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, text};
 use crate::storage::streams::{Files, Reader, STREAM, Spool};
@@ -112,7 +112,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         }
         None => {
             let mut source = Source::new(&job)?;
-            let plan = source.survey(&job)?;
+            let plan = source.inspect(&job)?;
             let mut records = source.again(&job)?;
             let mut first = Record::default();
             job.read(&mut records, &mut first)?;
@@ -126,7 +126,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             })?
         }
     };
-    report.tell(file, table, &mut output);
+    report.add_to(file, table, &mut output);
     Ok(output)
 }
 
@@ -200,7 +200,7 @@ impl Target {
 struct Plan {
     columns: Vec<Column>,
     /// The declared types, for a table that is to be made.
-    kinds: Option<Vec<Kind>>,
+    kinds: Option<Vec<ColumnType>>,
     /// Whether the first record was a header.
     headed: bool,
 }
@@ -397,16 +397,16 @@ impl Source {
     }
 
     /// Reads all of it for names, types and mistakes.
-    fn survey(&mut self, job: &Job<'_>) -> Result<Plan, Failure> {
+    fn inspect(&mut self, job: &Job<'_>) -> Result<Plan, Failure> {
         let reader = job.files.read(job.file)?;
         match self {
-            Self::File => survey(job, reader),
+            Self::File => inspect(job, reader),
             Self::Stream(spool) => {
                 let mut reader = reader;
                 // All of it first: a record is read in pieces that end anywhere.
                 copy(job.files, &mut reader, spool)?;
                 let again = spool.read().map_err(|error| job.files.failure(&error))?;
-                survey(job, again)
+                inspect(job, again)
             }
         }
     }
@@ -434,7 +434,7 @@ fn copy(files: &Files, from: &mut Reader, to: &mut Spool) -> Result<(), Failure>
     }
 }
 
-fn survey<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
+fn inspect<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
     let mut records = job.records(reader)?;
     let mut record = Record::default();
     if !job.read(&mut records, &mut record)? {
@@ -449,7 +449,7 @@ fn survey<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
     }
     let header = (0..width).map(|index| record.field(index).filter(|_| job.headed));
     let names = names(header);
-    let mut kinds = vec![Kind::Nothing; width];
+    let mut kinds = vec![ColumnType::Nothing; width];
     let mut any = !job.headed;
     loop {
         if any {
@@ -457,10 +457,10 @@ fn survey<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
                 return Err(job.too_many(&record, width));
             }
             for (index, kind) in kinds.iter_mut().enumerate() {
-                if *kind != Kind::Text
+                if *kind != ColumnType::Text
                     && let Some(field) = record.field(index)
                 {
-                    *kind = kind.join(Kind::of(field));
+                    *kind = kind.join(ColumnType::of(field));
                 }
             }
         }

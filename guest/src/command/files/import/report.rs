@@ -61,7 +61,7 @@ impl Report {
     }
 
     /// Tells it, of `file` and `table`.
-    pub fn tell(self, file: &str, table: &str, output: &mut Output) {
+    pub fn add_to(self, file: &str, table: &str, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
         let file = shown(file);
         output.text = Some(format!(

@@ -1,6 +1,6 @@
 use std::io::BufReader;
 
-use super::columns::{Kind, names};
+use super::columns::{ColumnType, names};
 use super::records::{Dialect, Problem, Record, Records};
 
 /// The records of a text, read in pieces of every size, which all have to agree.
@@ -154,7 +154,7 @@ fn only_what_loses_nothing_is_a_number() {
         ("0x10", "TEXT"),
         ("NaN", "TEXT"),
     ] {
-        assert_eq!(Kind::of(field).declared(), kind, "{field}");
+        assert_eq!(ColumnType::of(field).declared(), kind, "{field}");
     }
     for (fields, kind) in [
         (&[][..], "TEXT"),
@@ -168,8 +168,8 @@ fn only_what_loses_nothing_is_a_number() {
         (&["9007199254740993", "5"], "INTEGER"),
         (&["1", "x"], "TEXT"),
     ] {
-        let kinds = fields.iter().map(|field| Kind::of(field));
-        let joined = kinds.fold(Kind::Nothing, Kind::join);
+        let kinds = fields.iter().map(|field| ColumnType::of(field));
+        let joined = kinds.fold(ColumnType::Nothing, ColumnType::join);
         assert_eq!(joined.declared(), kind, "{fields:?}");
     }
 }

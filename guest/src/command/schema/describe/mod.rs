@@ -10,12 +10,12 @@ use super::indexes::{Index, indexes};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Count, Counter, Relation, is_stop, quote, rows, text};
-use crate::engine::schema::columns::{self, Column, Kind};
+use crate::engine::schema::columns::{self, ColumnKind, TableColumn};
 use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 use crate::settings::notes::Note;
@@ -71,7 +71,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
             // What SELECT * has, as the sample rows below.
             let list = columns
                 .into_iter()
-                .filter(|column| column.kind != Kind::Hidden)
+                .filter(|column| column.kind != ColumnKind::Hidden)
                 .map(|column| vec![Value::Text(column.name), Value::Text(column.declared)])
                 .collect();
             let mut list = rows(&[("column", "TEXT"), ("type", "TEXT")], list, u32::MAX);
@@ -123,7 +123,7 @@ pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Ou
 fn columns(
     connection: &Connection,
     table: &Relation,
-) -> rusqlite::Result<Result<Vec<Column>, String>> {
+) -> rusqlite::Result<Result<Vec<TableColumn>, String>> {
     match columns::columns(connection, &table.schema, &table.name) {
         Ok(columns) => Ok(Ok(columns)),
         Err(error) if is_stop(&error) => Err(error),
@@ -243,8 +243,10 @@ fn annotate(list: &mut crate::answer::output::Rows, note: Option<&Note>) {
     }
 }
 
-fn list(columns: Vec<Column>) -> crate::answer::output::Rows {
-    let special = columns.iter().any(|column| column.kind != Kind::Plain);
+fn list(columns: Vec<TableColumn>) -> crate::answer::output::Rows {
+    let special = columns
+        .iter()
+        .any(|column| column.kind != ColumnKind::Plain);
     let listed = columns
         .into_iter()
         .map(|column| {
@@ -257,10 +259,10 @@ fn list(columns: Vec<Column>) -> crate::answer::output::Rows {
             ];
             if special {
                 let kind = match column.kind {
-                    Kind::Plain => "ordinary",
-                    Kind::Hidden => "hidden",
-                    Kind::Virtual => "generated virtual",
-                    Kind::Stored => "generated stored",
+                    ColumnKind::Plain => "ordinary",
+                    ColumnKind::Hidden => "hidden",
+                    ColumnKind::Virtual => "generated virtual",
+                    ColumnKind::Stored => "generated stored",
                 };
                 row.push(Value::Text(kind.into()));
             }

@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, option, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, text};
-use crate::engine::schema::columns::{Column, Kind, columns, rowid};
+use crate::engine::schema::columns::{ColumnKind, TableColumn, columns, rowid};
 use crate::engine::schema::fts::plain;
 use crate::engine::schema::resolve::find;
 use crate::text::escape::visible;
@@ -69,7 +69,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         Some(Value::Integer(rows)) => rows,
         _ => 0,
     };
-    Ok(plan.told(tokenizer, rows))
+    Ok(plan.created(tokenizer, rows))
 }
 
 /// Names with commas between them, in quotes or not.
@@ -124,7 +124,7 @@ fn plan(
         Ok(columns) => columns,
         Err(failure) => return Ok(Err(failure)),
     };
-    let keys: Vec<&Column> = all.iter().filter(|column| column.key > 0).collect();
+    let keys: Vec<&TableColumn> = all.iter().filter(|column| column.key > 0).collect();
     let alias = match keys.as_slice() {
         // INTEGER PRIMARY KEY DESC is the one that is no alias, and then an index exists for it.
         [one]
@@ -212,7 +212,7 @@ fn has_key_index(connection: &Connection, table: &Relation) -> rusqlite::Result<
 /// The columns to index.
 fn chosen(
     table: &Relation,
-    all: &[Column],
+    all: &[TableColumn],
     wanted: Option<&[String]>,
 ) -> Result<Vec<String>, Failure> {
     let names = || {
@@ -222,7 +222,7 @@ fn chosen(
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
         let columns: Vec<String> = all
             .iter()
-            .filter(|column| column.is_text() && column.kind == Kind::Plain)
+            .filter(|column| column.is_text() && column.kind == ColumnKind::Plain)
             .map(|column| column.name.clone())
             .collect();
         return if columns.is_empty() {
@@ -326,7 +326,7 @@ impl Plan {
         sql
     }
 
-    fn told(&self, tokenizer: &str, rows: i64) -> Output {
+    fn created(&self, tokenizer: &str, rows: i64) -> Output {
         let triggers = ["insert", "delete", "update"].map(|event| self.trigger(event));
         let mut output = Output {
             text: Some(format!(

@@ -5,10 +5,10 @@ use serde_json::json;
 
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::spec::argument::{Shape, option, positional, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, positional, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::database::Database;
 use crate::engine::schema::catalogue::quote;
 use crate::engine::schema::fts::{Content, TextIndex, text_indexes};

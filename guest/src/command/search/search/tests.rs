@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::in_quotes;
 use crate::answer::failure::Status;
-use crate::command::spec::context::Context;
+use crate::command::interface::context::Context;
 use crate::command::tests::{context, failure, json_of, text};
 use crate::settings::EngineSettings;
 

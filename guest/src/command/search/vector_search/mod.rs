@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::spec::argument::{Shape, option, required};
-use crate::command::spec::arguments::Arguments;
-use crate::command::spec::command::{Command, Effect, Group};
-use crate::command::spec::context::Context;
+use crate::command::interface::argument::{Shape, option, required};
+use crate::command::interface::arguments::Arguments;
+use crate::command::interface::command::{Command, Effect, Group};
+use crate::command::interface::context::Context;
 use crate::engine::connection::vector::{MOST, Measure, Nearest, Probe, Stored, read};
 use crate::engine::schema::catalogue::{Relation, quote, rows};
-use crate::engine::schema::columns::{Kind, columns, rowid};
+use crate::engine::schema::columns::{ColumnKind, columns, rowid};
 use crate::engine::schema::resolve::find;
 use crate::text::escape::visible;
 use crate::text::hex;
@@ -178,7 +178,7 @@ impl Search<'_> {
             }
         }
         drop(cursor);
-        let mut output = self.tell(connection, &place, nearest.finish())?;
+        let mut output = self.rows_found(connection, &place, nearest.finish())?;
         output.extra.insert("compared".into(), json!(compared));
         output.extra.insert("nulls".into(), json!(nulls));
         if nulls > 0 {
@@ -220,7 +220,7 @@ impl Search<'_> {
         let visible_names = || {
             columns
                 .iter()
-                .filter(|column| column.kind != Kind::Hidden)
+                .filter(|column| column.kind != ColumnKind::Hidden)
                 .map(|column| column.name.as_str())
         };
         let Some(column) = visible_names().find(|name| name.eq_ignore_ascii_case(self.column))
@@ -315,7 +315,7 @@ impl Search<'_> {
     }
 
     /// The rows that were found, with what else they hold.
-    fn tell(
+    fn rows_found(
         &self,
         connection: &Connection,
         place: &Place,
