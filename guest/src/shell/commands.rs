@@ -10,6 +10,7 @@ use super::console::Streams;
 use super::{LineError, Shell, ShellContext, error};
 use crate::answer::output::Output;
 use crate::command::files::dump;
+use crate::command::files::export::FORMATS;
 use crate::command::files::import::SEPARATORS;
 use crate::command::interface::arguments::Arguments;
 use crate::render::mode::{Format, Mode};
@@ -260,9 +261,6 @@ pub fn export(
     given: &[String],
     cx: &mut ShellContext<'_>,
 ) -> Result<(), LineError> {
-    const FORMATS: [&str; 8] = [
-        "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
-    ];
     let words = Words::of(given);
     let [table, file] = words.plain.as_slice() else {
         return Err(LineError::Usage);

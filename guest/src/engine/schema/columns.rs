@@ -40,8 +40,10 @@ impl TableColumn {
     /// <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
     pub fn is_text(&self) -> bool {
         let declared = self.declared.to_ascii_uppercase();
-        let holds = |part: &&str| declared.contains(*part);
-        !holds(&"INT") && ["CHAR", "CLOB", "TEXT"].iter().any(|part| holds(part))
+        !declared.contains("INT")
+            && ["CHAR", "CLOB", "TEXT"]
+                .iter()
+                .any(|part| declared.contains(part))
     }
 }
 

@@ -5,7 +5,7 @@
 //! - Text goes on behind a NUL, at which the program stops.
 //! - Zero keeps its sign, and an infinity is `1e999` in `json`, `insert` and `quote`, so that each is
 //!   read back as what it was.
-//! - `json` writes bytes that are not UTF-8 as `\u00ff`, so that it stays JSON.
+//! - `json` writes a byte that is not UTF-8 as the character of its number, so that it stays JSON.
 //! - How wide a character is, Unicode's tables say; the program's know fewer wide ones.
 //! - `line` breaks no line that is long, and a name stays on its line.
 //! - `box`, `table`, `markdown` and `column` hold rows back to know how wide the columns are, but

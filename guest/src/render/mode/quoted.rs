@@ -113,28 +113,20 @@ fn in_hex(out: &mut dyn Write, before: &str, bytes: &[u8], after: &str) -> io::R
     out.write_all(after.as_bytes())
 }
 
-/// A JSON string. Bytes that are not UTF-8 are escaped one by one.
+/// A JSON string. A byte that is not UTF-8 becomes the character of its number.
 pub fn json(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
-    out.write_all(b"\"")?;
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' => out.write_all(b"\\\"")?,
-                '\\' => out.write_all(b"\\\\")?,
-                '\u{8}' => out.write_all(b"\\b")?,
-                '\u{c}' => out.write_all(b"\\f")?,
-                '\n' => out.write_all(b"\\n")?,
-                '\r' => out.write_all(b"\\r")?,
-                '\t' => out.write_all(b"\\t")?,
-                c if c < ' ' => write!(out, "\\u{:04x}", u32::from(c))?,
-                c => write!(out, "{c}")?,
+    let text: Cow<'_, str> = match str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                text.extend(chunk.invalid().iter().copied().map(char::from));
             }
+            text.into()
         }
-        for byte in chunk.invalid() {
-            write!(out, "\\u{byte:04x}")?;
-        }
-    }
-    out.write_all(b"\"")
+    };
+    Ok(serde_json::to_writer(out, &text)?)
 }
 
 /// A JSON string of a character for each byte.

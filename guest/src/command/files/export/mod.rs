@@ -15,7 +15,7 @@ use crate::engine::statement::params::Params;
 use crate::render::mode::{Escape, Format, Mode, Printer};
 
 /// The formats, as the sqlite3 program names them.
-const FORMATS: [&str; 8] = [
+pub const FORMATS: [&str; 8] = [
     "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
 ];
 
