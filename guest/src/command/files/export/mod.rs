@@ -13,6 +13,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::quote;
 use crate::engine::statement::params::Params;
 use crate::render::mode::{Escape, Format, Mode, Printer};
+use crate::storage::streams::STREAM;
 
 /// The formats, as the sqlite3 program names them.
 pub const FORMATS: [&str; 8] = [
@@ -66,7 +67,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let format = format(arguments, table, text_output.is_text());
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
-    let (rows, cut) = context.engine.database(arguments.db())?.look(|work| {
+    let (rows, lost, cut) = context.engine.database(arguments.db())?.look(|work| {
         let mut statement = work.read(&sql, &Params::None)?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         if columns.is_empty() {
@@ -77,7 +78,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         }
         let mut printer = Printer::new(&format, &columns);
         let failed = |error| files.failure(&error);
-        let mut count = 0_u64;
+        let (mut count, mut lost) = (0_u64, 0_u64);
         let mut cut = false;
         let mut rows = statement.raw_query();
         let mut values = vec![Value::Null; columns.len()];
@@ -94,13 +95,17 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
                 break;
             }
             count += 1;
+            lost += values
+                .iter()
+                .filter(|value| loses(format.mode, value))
+                .count() as u64;
         }
         if count == 0 {
             empty(&format, &columns, &mut text_output).map_err(failed)?;
         } else {
             printer.finish(&mut text_output).map_err(failed)?;
         }
-        Ok((count, cut))
+        Ok((count, lost, cut))
     })?;
     let mut output = Output::default();
     let whole = text_output.finish(&files, &mut output)? && !cut;
@@ -118,13 +123,27 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             "{shown}more rows exist than fit into {limit} bytes (--text). Give out to write \
              all rows to a file below the root, or sql with LIMIT and OFFSET."
         ));
-    } else if arguments
-        .text(OUT.name)
-        .is_some_and(|out| out != crate::storage::streams::STREAM)
-    {
+    } else if arguments.text(OUT.name).is_some_and(|out| out != STREAM) {
         output.notes.push(format!("{rows} {unit} written."));
     }
+    // A stream holds the rows and nothing else.
+    if lost > 0 && arguments.text(OUT.name) != Some(STREAM) {
+        let values = if lost == 1 { "value is" } else { "values are" };
+        output.notes.push(format!(
+            "{lost} {values} not UTF-8 text but bytes, which this format cannot tell apart; \
+             format insert or quote keeps them."
+        ));
+    }
     Ok(output)
+}
+
+/// Whether a value is written in a form that does not say what it was.
+fn loses(mode: Mode, value: &Value) -> bool {
+    match value {
+        Value::Blob(_) => !matches!(mode, Mode::Insert | Mode::Quote),
+        Value::BadText(_) => mode == Mode::Json,
+        _ => false,
+    }
 }
 
 /// Puts a value in the place of another, in its memory if it can.

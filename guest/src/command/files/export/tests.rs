@@ -69,6 +69,37 @@ fn nothing_is_left_out_behind_a_nul() {
 }
 
 #[test]
+fn a_value_that_would_come_back_as_another_is_told() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    for (sql, format, told) in [
+        ("SELECT x'41', x'42'", "csv", "2 values are"),
+        ("SELECT x'41', 'a'", "json", "1 value is"),
+        ("SELECT CAST(x'e9' AS TEXT)", "json", "1 value is"),
+        ("SELECT CAST(x'e9' AS TEXT)", "csv", ""),
+        ("SELECT x'41'", "insert", ""),
+        ("SELECT x'41'", "quote", ""),
+    ] {
+        let arguments = json!({"sql": sql, "format": format});
+        let object = json_of(&mut context, "export", arguments);
+        let notes = object["notes"].to_string();
+        assert_eq!(notes.contains("keeps them"), !told.is_empty(), "{notes}");
+        assert!(notes.contains(told), "{notes}");
+    }
+}
+
+#[test]
+fn a_real_comes_back_as_it_was() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let sql = "SELECT 0.1 + 0.2 AS a, 9007199254740993.0 AS b, a * -1 AS c FROM (SELECT 0.0 AS a)";
+    assert_eq!(
+        text(&mut context, "export", json!({"sql": sql})),
+        "a,b,c\n0.30000000000000004,9007199254740992.0,-0.0\n"
+    );
+}
+
+#[test]
 fn a_first_row_that_does_not_fit_leaves_an_empty_list() {
     let file = File::new(SQL);
     let mut context = context(file.settings());
