@@ -50,7 +50,7 @@ impl Engine {
         let settings = Arc::new(settings.clone());
         let interrupt = Arc::new(InterruptCheck::new(host));
         let served = Database::served(&settings, output, &interrupt);
-        // Whether they can be read was said at the start.
+        // Whether they can be read was reported at the start.
         let notes = Notes::read(&settings.notes).unwrap_or_default();
         Self {
             settings,

@@ -54,7 +54,7 @@ pub fn warnings(settings: &ServerSettings, host: &'static dyn Host) -> Vec<Strin
     engine
         .database(None)
         .and_then(|database| database.inspect(|connection| unmatched(connection, &notes)))
-        // Whatever is wrong with the database is said when it is used.
+        // Errors of the database are reported when it is used.
         .unwrap_or_default()
 }
 

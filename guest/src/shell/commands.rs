@@ -182,7 +182,7 @@ pub fn import(
     if words.has("v") {
         return say(shell, output, cx);
     }
-    // As the sqlite3 program, it says nothing unless there is something to be said.
+    // Like the sqlite3 program, it prints nothing unless it has something to report.
     for note in output.notes {
         cx.console.complain(&note)?;
     }

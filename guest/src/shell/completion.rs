@@ -1,4 +1,4 @@
-//! What a line could go on with: dot commands, keywords, tables, columns.
+//! How a line could continue: dot commands, keywords, tables, columns.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! `.expert`: indexes that would help a statement, in the manner of the sqlite3 program.
 //!
-//! The schema is made again in a private database in memory, without rows but with the statistics
-//! of ANALYZE. There an index is made for every column that the statement names, and for every two
+//! The schema is recreated in a private database in memory, without rows but with the statistics
+//! of ANALYZE. There it creates an index for every column that the statement names, and for every two
 //! and three of them; what the planner then uses is what helps.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::text::scan as words;
 const COLUMNS: usize = 6;
 const CANDIDATES: usize = 400;
 
-/// What is asked for.
+/// The options of the command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expert {
     /// Whether to show what was tried as well.
@@ -110,7 +110,7 @@ pub fn advise(
     Ok(())
 }
 
-/// What the private database is made of.
+/// The contents of the private database.
 struct Schema {
     /// Tables first, then indexes and views.
     definitions: Vec<String>,

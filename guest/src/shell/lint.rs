@@ -57,7 +57,7 @@ fn stands_for(word: &str, name: &str) -> bool {
     word.len() > 1 && name.starts_with(word)
 }
 
-/// What is said of one foreign key.
+/// The report on one foreign key.
 struct Finding {
     parent: String,
     /// Whether there is no index for it.

@@ -9,7 +9,7 @@
 //! - [`dot`]: the dot commands; [`set`], [`parameter`], [`listings`], [`lint`],
 //!   [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are commands
 //!   of the table.
-//! - [`console`]: where all of it is printed; [`complete`]: what a line could go on with.
+//! - [`console`]: where all of it is printed; [`complete`]: how a line could continue.
 
 mod commands;
 pub mod completion;
@@ -141,7 +141,7 @@ impl Shell {
         shell
     }
 
-    /// What a later shell needs to go on.
+    /// What a later shell needs to continue.
     pub fn saved_state(&self, context: &mut Context) -> String {
         let open = self.database(context).is_ok_and(|db| db.in_transaction());
         self.state.write(open, self.line)

@@ -7,7 +7,7 @@ use super::{LineError, Shell, ShellContext, error, words};
 use crate::engine::connection::db_status::counters;
 use crate::render::mode::{Escape, NAMES};
 
-/// The truth of the only word. What is no truth value is taken for no, and said so.
+/// The truth of the only word. Any other word counts as no, with a warning.
 fn flag(given: &[String], cx: &mut ShellContext<'_>) -> Result<bool, LineError> {
     let [word] = given else {
         return Err(LineError::Usage);

@@ -197,7 +197,7 @@ impl Storage for Memory {
             None if options.create && !self.state.read_only => {
                 files.entry(name.to_owned()).or_default().clone()
             }
-            // As the host does for a reader of a log that is not there.
+            // As the host does for a reader of a missing log.
             None if role == Role::Wal => Bytes::default(),
             None => return Err(ErrorCode::NotFound),
         };

@@ -49,7 +49,7 @@ pub enum Role {
     SuperJournal,
     /// Anything that no one else is to see.
     Temporary,
-    /// A file that is there, to be read as it is.
+    /// An existing file, to be read unchanged.
     Plain,
     /// A new file without a name until [`File::publish`].
     Staged,

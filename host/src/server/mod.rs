@@ -25,7 +25,7 @@ use crate::sandbox::session::{SessionRunner, Triage};
 /// Notifications that may wait to be passed on to the client.
 const MAX_UNSENT: usize = 64;
 
-/// How long whatever still runs may go on after the client has closed its end.
+/// How long a running call may continue after the client has closed its end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until the client closes its end or goes away.

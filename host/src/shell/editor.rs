@@ -25,11 +25,11 @@ use crate::terminal;
 const PROMPT: &str = "sqlarium> ";
 const CONTINUE: &str = "   ...> ";
 
-/// How many ways to go on are offered, and how long each may be, in bytes.
+/// How many completions are offered, and how long each may be, in bytes.
 const CANDIDATES: usize = 1000;
 const CANDIDATE_BYTES: usize = 1000;
 
-/// Asks the guest how a word could go on.
+/// Asks the guest how a word could continue.
 struct Assistant(Rc<RefCell<ShellRunner>>);
 
 impl Completer for Assistant {
@@ -50,7 +50,7 @@ impl Completer for Assistant {
 }
 
 /// What can be used of a completion at byte `place` of a line: where the word starts, and how
-/// it could go on. The guest is trusted with neither.
+/// it could continue. The guest is trusted with neither.
 fn usable(line: &str, place: usize, found: Completion) -> (usize, Vec<String>) {
     let start = line.floor_char_boundary(place.min(found.start as usize));
     let candidates = found.candidates.into_iter();

@@ -1,7 +1,7 @@
 //! The shell: lines from a terminal or a pipe, handed to the sandbox one by one.
 //!
 //! What the lines mean is the guest's affair. The host edits and remembers them, asks the guest how
-//! a word could go on, makes Ctrl-C stop a statement, and sees that the shell goes on after an abort.
+//! a word could continue, makes Ctrl-C stop a statement, and keeps the shell running after an abort.
 
 mod editor;
 mod history;

@@ -155,7 +155,7 @@ struct Index {
 
 /// An open real file.
 pub struct DiskFile {
-    /// Nothing: a log that is not there.
+    /// Nothing: a missing log.
     open: Option<(NativeFile, FileId)>,
     files: DiskFiles,
     place: DiskPlace,
@@ -181,7 +181,7 @@ impl DiskFile {
             if options.create {
                 flags |= ffi::SQLITE_OPEN_CREATE;
                 if options.exclusive {
-                    // The layer would open what is there for reading.
+                    // The layer would open an existing file for reading.
                     if before.is_some() {
                         return Err(ErrorCode::Io);
                     }

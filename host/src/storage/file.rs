@@ -251,7 +251,7 @@ impl File {
     }
 
     /// Whether the system refused to make one of its regions ordinary memory. Then its pages
-    /// may still be those of a file, or none: the guest must not go on.
+    /// may still be those of a file, or none: the guest must not continue.
     pub fn shm_unmap_failed(&self) -> bool {
         self.handle.shm_unmap_failed()
     }

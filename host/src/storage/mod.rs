@@ -161,7 +161,7 @@ impl Storage {
         })
     }
 
-    /// Opens a file that is no database, to be made.
+    /// Opens a new file that is not a database.
     fn open_staged(&self, name: &str, exclusive: bool) -> Result<Box<dyn Handle>> {
         let shared = &self.shared;
         Ok(match shared.names.resolve_plain(name, true)? {

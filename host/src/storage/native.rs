@@ -18,7 +18,7 @@ use super::{ErrorCode, LockLevel, Result, ShmAction, ShmSlots, SyncMode};
 /// The size of one region of the wal-index, in bytes (`WALINDEX_PGSZ` in SQLite's `wal.c`).
 pub const REGION: usize = 32768;
 
-/// The parameter of a database's name that keeps its `-shm` from being made or written.
+/// The parameter of a database's name that prevents its `-shm` from being created or written.
 const READONLY_SHM: &CStr = c"readonly_shm";
 
 /// SQLite's default file layer.

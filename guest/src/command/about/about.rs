@@ -20,7 +20,7 @@ pub const VERSION: Command = Command {
     title: "Version",
     group: Group::About,
     summary: "Show the versions of sqlarium, SQLite and MCP",
-    description: "Show the versions of sqlarium and SQLite, and the MCP revisions.",
+    description: "Show the versions of sqlarium, SQLite and MCP.",
     arguments: &[],
     database: false,
     effect: Effect::Reads,

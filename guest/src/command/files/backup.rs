@@ -51,7 +51,7 @@ pub const RESTORE: Command = Command {
     run: restore,
 };
 
-/// How many pages are copied before the host is asked whether to go on.
+/// How many pages are copied before the host is asked whether to continue.
 const PAGES: i32 = 256;
 
 /// Runs `backup`.

@@ -4,7 +4,7 @@
 //! - [`import`], [`export`]: rows. [`dump`]: SQL.
 //! - [`text_output`]: where the text of the last two goes.
 //!
-//! What is made gets its name when it is whole ([`crate::storage::streams`]).
+//! A new file gets its name when it is complete ([`crate::storage::streams`]).
 
 pub mod backup;
 pub mod create;

@@ -1,4 +1,4 @@
-//! Where a command's text goes: into a file that is being made, or into the answer as far as it fits.
+//! Where a command's text goes: into a new file, or into the answer as far as it fits.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::storage::streams::{Files, STREAM, Writer};
 /// The file to make.
 pub const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
 
-/// Whether a file that is there may go.
+/// Whether an existing file may be replaced.
 pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace an existing file.");
 
 /// Where text goes.
@@ -56,7 +56,7 @@ impl TextOutput {
             None => Ok(Self::Text {
                 bytes: Vec::new(),
                 whole: 0,
-                // A quarter is left for what is said about it.
+                // A quarter is reserved for notes.
                 budget: context.settings.output.text_bytes as usize / 4 * 3,
             }),
         }

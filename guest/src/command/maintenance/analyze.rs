@@ -19,8 +19,7 @@ pub const COMMAND: Command = Command {
     title: "Analyze",
     group: Group::Maintenance,
     summary: "Gather statistics for the query planner",
-    description: "Run ANALYZE, so that the query planner chooses better plans, and show the \
-                  statistics.",
+    description: "Run ANALYZE, for better query plans, and show the statistics.",
     arguments: &[positional("table", Shape::Text, "Only this table.")],
     database: true,
     effect: Effect::Writes {

@@ -93,7 +93,7 @@ fn report(connection: &Connection, bound: i64, most: u32) -> rusqlite::Result<Ou
             output.rows = Some(rows(&Size::COLUMNS, listed, most));
             output
                 .notes
-                .push("unused: unused bytes in the pages of a table and its indexes.".into());
+                .push("unused: free bytes in the pages of a table and its indexes.".into());
         }
         Err(error) if is_stop(&error) => return Err(error),
         Err(error) => {

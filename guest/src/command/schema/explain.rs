@@ -14,7 +14,7 @@ pub const COMMAND: Command = Command {
     group: Group::Schema,
     summary: "Show how a statement would run, without running it",
     description: "Show the query plan of one SQL statement as a tree: which tables are scanned, \
-                  which indexes are used. The statement is not run, so it may be one that writes.",
+                  which indexes are used. The statement may write: it is not run.",
     arguments: &[required("sql", Shape::Text, "One statement.")],
     database: true,
     effect: Effect::Reads,

@@ -15,7 +15,7 @@ pub const COMMAND: Command = Command {
     group: Group::Sql,
     summary: "Run one statement that reads",
     description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA that \
-                  asks) and get its rows. Statements that write are refused: use exec. Pass \
+                  reads) and get its rows. Statements that write are refused: use exec. Pass \
                   values through params, not inside the SQL. Returns 200 rows unless limit says \
                   otherwise, at most 10000, and reports if more rows exist. Text output cuts long \
                   cells and blobs; output json has them whole.",

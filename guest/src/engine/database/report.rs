@@ -13,7 +13,7 @@ use crate::engine::undo::schema_diff::Object;
 pub(super) struct Change<'a> {
     object: &'a Object,
     what: What<'a>,
-    /// The rows that it is made or dropped with.
+    /// The rows that it is created or dropped with.
     rows: Option<u64>,
 }
 

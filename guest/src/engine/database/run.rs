@@ -182,7 +182,7 @@ impl Database {
     pub(super) fn count(&self, output: &mut Output, sql: &str, before: u64) -> Result<(), Failure> {
         let connection = self.connection()?;
         // SQLite keeps the count of the statement before, unless this one changed rows.
-        // A virtual table is made with rows of its own, which are nobody's data.
+        // A new virtual table has rows of its own, which are nobody's data.
         let defines = ["CREATE", "DROP", "ALTER"];
         let defines = defines.contains(&scan::first_word(sql).to_uppercase().as_str());
         let changed = if !defines && connection.total_changes() > before {

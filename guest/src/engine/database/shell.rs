@@ -254,7 +254,7 @@ impl Database {
 
     fn compile_once(&self, sql: &str, mode: Mode) -> Result<Statement<'_>, Unprepared> {
         self.authorizer.enter(match mode {
-            // Explained, a write is only looked at.
+            // With EXPLAIN, a write only shows its plan.
             Mode::Read | Mode::ShellRead if super::run::explains(sql) => Mode::Explain,
             mode => mode,
         });

@@ -1,4 +1,4 @@
-//! A database that is being made: it has no name until it is whole.
+//! A database under construction: it has no name until it is complete.
 
 use std::sync::Arc;
 

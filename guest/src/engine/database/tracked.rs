@@ -132,7 +132,7 @@ impl Database {
     /// Whether a statement is one whose changes can be recorded, rather than one that cannot run in
     /// a transaction or that only reads.
     pub(super) fn records(&self, sql: &str) -> bool {
-        // What is wrong with it is said when it is run.
+        // Its errors are reported when it runs.
         !is_outside_transactions(sql)
             && self
                 .prepare(sql, Mode::Write)

@@ -286,7 +286,7 @@ fn later_changes_by_another_process_conflict_and_stay() {
             "{write}; {meddle}: {failure}"
         );
         assert_eq!(everything(&path), state, "{write}; {meddle}");
-        // The session goes on, its guards and its triggers as before.
+        // The session continues, with its guards and its triggers as before.
         exec(&mut engine, "UPDATE items SET name = 'w' WHERE id = 7").unwrap();
         assert_eq!(number(&mut engine, "SELECT count(*) > 0 FROM log"), 1);
         refused(

@@ -89,7 +89,7 @@ pub fn register(
     }
 }
 
-/// The layer over real files, for unit tests of what is made there.
+/// The layer over real files, for unit tests of new files.
 #[cfg(test)]
 pub fn local() -> &'static CStr {
     use std::sync::Once;

@@ -19,7 +19,7 @@ pub(super) struct Publication {
     pub result: Result<(), ErrorCode>,
 }
 
-/// The name to open so that `name` is made when it is published.
+/// The name to open so that `name` exists once it is published.
 pub fn path(name: &str) -> String {
     format!("{PREFIX}{name}")
 }

@@ -2,7 +2,7 @@
 //!
 //! What that program prints, <https://www.sqlite.org/cli.html>, held to recorded output. On purpose otherwise:
 //!
-//! - Text goes on behind a NUL, at which the program stops.
+//! - Text continues after a NUL, where the program stops.
 //! - Zero keeps its sign, and an infinity is `1e999` in `json`, `insert` and `quote`, so that each is
 //!   read back as what it was.
 //! - `json` writes a byte that is not UTF-8 as the character of its number, so that it stays JSON.

@@ -1,4 +1,4 @@
-//! Plain files, as streams: [`Reader`] for one that is there, [`Writer`] for one to be made.
+//! Plain files, as streams: [`Reader`] for an existing one, [`Writer`] for a new one.
 //!
 //! A name is what the owner granted: a path below the root, or what the
 //! command names, `-` being standard input and output. What a [`Writer`] makes
@@ -46,7 +46,7 @@ impl Files {
         }
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl Files {
             .unwrap_or_else(|| Failure::new(Status::Io, format!("{error}.")))
     }
 
-    /// Asks the host whether to go on.
+    /// Asks the host whether to continue.
     fn tick(&self) -> io::Result<()> {
         if self.interrupt.tick() {
             return Err(self.halted());

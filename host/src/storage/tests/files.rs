@@ -123,7 +123,7 @@ fn only_ordinary_files_are_read_or_replaced() {
     let mut file = plain(&storage, "file").unwrap();
     assert_eq!(file.read(1, 2).unwrap(), b"ex");
     assert_eq!(file.write(0, b"x"), Err(ErrorCode::ReadOnly));
-    // A link that is put there while the file is being made stays as it is.
+    // A link that is put there while the file is written stays unchanged.
     let mut file = stage(&storage, "new").unwrap();
     symlink("file", at("new")).unwrap();
     assert_eq!(file.publish(true), Err(ErrorCode::Denied));

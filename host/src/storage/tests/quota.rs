@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn growth_beyond_the_budget_is_refused_and_writes_nothing() {
     let folder = folder();
-    // A file that is made costs a block by itself.
+    // A new file costs a block by itself.
     for (name, role, least) in [
         ("memory", Role::MainDatabase, 0),
         ("disk.db", Role::MainDatabase, 4096),

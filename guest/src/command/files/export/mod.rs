@@ -158,7 +158,7 @@ fn refill(place: &mut Value, value: ValueRef<'_>) {
     }
 }
 
-/// The format that is asked for, by its name or by the ending of the file's.
+/// The requested format, by its name or by the file's extension.
 fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
     let name = arguments.text("format").unwrap_or_else(|| {
         let out = arguments.text(OUT.name).unwrap_or_default();

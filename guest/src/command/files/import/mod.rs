@@ -161,7 +161,7 @@ struct Job<'a> {
     files: &'a Files,
 }
 
-/// A table that is there.
+/// An existing table.
 struct Target {
     /// Its columns that can be written.
     columns: Vec<Column>,
@@ -199,7 +199,7 @@ impl Target {
 /// Which columns are filled, and from what.
 struct Plan {
     columns: Vec<Column>,
-    /// The declared types, for a table that is to be made.
+    /// The declared types, for a new table.
     kinds: Option<Vec<ColumnType>>,
     /// Whether the first record was a header.
     headed: bool,
@@ -294,7 +294,7 @@ impl Job<'_> {
         .hint("Quote fields that contain the separator, or choose another format.")
     }
 
-    /// How the records go into a table that is there.
+    /// How the records go into an existing table.
     fn fit(&self, target: &Target, first: &Record) -> Result<Plan, Failure> {
         let named: Vec<Option<usize>> = (0..first.len())
             .map(|index| {

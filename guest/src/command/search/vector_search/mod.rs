@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
     group: Group::Search,
     summary: "Find the rows whose vectors are nearest to a given vector",
     description: "Find the rows with the nearest vectors, and their distances, by comparing every \
-                  row. The column contains blobs of little-endian 32-bit floats or JSON arrays; a \
+                  row. The column holds blobs of little-endian 32-bit floats or JSON arrays; a \
                   vec0 table works too.",
     arguments: &[
         required("table", Shape::Text, ""),

@@ -12,7 +12,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function("uuid", 0, each_time_another, |_| {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)
-            .map_err(|error| refuse(format!("uuid(): there is no randomness: {error}")))?;
+            .map_err(|error| refuse(format!("uuid(): no random bytes are available: {error}")))?;
         Ok(Builder::from_random_bytes(bytes).into_uuid().to_string())
     })?;
     connection.create_scalar_function("uuid_str", 1, PURE, |context| {
