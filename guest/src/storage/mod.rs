@@ -124,7 +124,7 @@ pub struct Device {
 pub type Result<T> = std::result::Result<T, ErrorCode>;
 
 /// Files by name.
-pub trait Storage: std::fmt::Debug + Sync {
+pub trait Storage: Sync {
     /// Opens a file. An empty name is a private temporary file.
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>>;
     /// Removes a file; `durable` returns when its directory entry is gone for good.
@@ -146,7 +146,6 @@ pub fn granted() -> &'static dyn Storage {
 
 /// No files at all.
 #[cfg(not(any(test, target_family = "wasm")))]
-#[derive(Debug)]
 struct Nowhere;
 
 #[cfg(not(any(test, target_family = "wasm")))]

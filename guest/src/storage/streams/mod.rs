@@ -4,6 +4,7 @@
 //! command names, `-` being standard input and output. What a [`Writer`] makes
 //! has no name until [`Writer::publish`], and is gone if that is never called.
 
+use std::fmt;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
@@ -25,11 +26,17 @@ const PIECE: usize = 64 << 10;
 const WAIT_MS: u32 = 50;
 
 /// The plain files of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Files {
     settings: Arc<EngineSettings>,
     interrupt: Arc<InterruptCheck>,
     storage: &'static dyn Storage,
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Files").finish_non_exhaustive()
+    }
 }
 
 impl Files {
