@@ -1,7 +1,5 @@
 //! `wit/` as Rust, for [`crate::component`] and [`crate::storage::wit`] alone.
 
-#![expect(unsafe_code, reason = "generated from wit/")]
-
 wit_bindgen::generate!({
     path: "../wit",
     world: "sandbox",

@@ -111,9 +111,8 @@ impl SessionRunner {
             |time| attend(triage, time),
             async |instance| {
                 let session = open(instance, triage).await?;
-                let server = instance.bindings.sqlarium_sandbox_server();
-                let session_type = server.session();
-                session_type
+                let sessions = instance.bindings.sqlarium_sandbox_server().session();
+                sessions
                     .call_answer(&mut instance.store, session, line)
                     .await
             },
@@ -137,9 +136,8 @@ impl SessionRunner {
             let budgets = triage.small_budgets(line);
             let replied = runner.call_within(budgets, rest, async |instance| {
                 let session = open(instance, triage).await?;
-                let server = instance.bindings.sqlarium_sandbox_server();
-                let session_type = server.session();
-                session_type
+                let sessions = instance.bindings.sqlarium_sandbox_server().session();
+                sessions
                     .call_interrupted(&mut instance.store, session, line, reason)
                     .await
             });
@@ -198,9 +196,8 @@ impl Triage {
     /// What to do with a line that arrives while the session answers one.
     pub fn triage(&self, line: &[u8]) -> Triaged {
         let triaged = self.ask(line, &self.saved.get(), async |instance, session| {
-            let server = instance.bindings.sqlarium_sandbox_server();
-            let session_type = server.session();
-            session_type
+            let sessions = instance.bindings.sqlarium_sandbox_server().session();
+            sessions
                 .call_triage(&mut instance.store, session, line)
                 .await
         });
@@ -222,9 +219,8 @@ impl Triage {
     pub fn overlong(&self, head: &[u8]) -> Result<String> {
         for state in [self.saved.get(), Vec::new()] {
             let replied = self.ask(head, &state, async |instance, session| {
-                let server = instance.bindings.sqlarium_sandbox_server();
-                let session_type = server.session();
-                session_type
+                let sessions = instance.bindings.sqlarium_sandbox_server().session();
+                sessions
                     .call_overlong(&mut instance.store, session, head)
                     .await
             });
