@@ -26,10 +26,9 @@ pub const COMMAND: Command = Command {
     title: "Export",
     group: Group::Files,
     summary: "Write a table or the rows of a query as CSV, JSON or another format",
-    description: "Write all rows of a table, or of one statement that reads, as csv, json, tabs, \
-                  markdown, insert, quote, line or html: to a new file below the root (out), or \
-                  into the answer, cut if too long. Default format: by file extension, else csv. \
-                  In csv, NULL is empty and '' is \"\".",
+    description: "Write all rows of a table, or of one statement that reads, to a new file below \
+                  the root (out), or into the answer, cut if too long. Default format: by file \
+                  extension, else csv. In csv, NULL is empty and '' is \"\".",
     arguments: &[
         positional("table", Shape::Text, "Table or view; or give sql."),
         option("sql", Shape::Text, "One statement that reads."),
