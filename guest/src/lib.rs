@@ -3,8 +3,9 @@
 //! Layers; each uses only those below it, which a test holds:
 //!
 //! - `component`: the exports of `wit/`, conversions alone (wasm only).
+//! - [`registry`]: the list of all commands, handed down to those that name them.
 //! - [`protocol`]: MCP lines in, MCP lines out. [`shell`]: the shell, for a terminal and for `run`.
-//! - [`command`]: every command, and the registry of them.
+//! - [`command`]: every command, in the groups that help shows.
 //! - [`render`]: results as text or as JSON.
 //! - [`engine`]: SQLite, its guards and its budgets.
 //! - [`storage`]: files by name.

@@ -200,22 +200,6 @@ fn the_table_of_flags_is_that_of_the_program() {
     );
 }
 
-#[test]
-fn every_link_into_the_repository_leads_somewhere() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = readme();
-    let targets: Vec<&str> = readme
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next())
-        .filter(|target| !target.contains("://"))
-        .collect();
-    assert!(targets.len() >= 5, "{targets:?}");
-    for target in targets {
-        assert!(root.join(target).exists(), "{target} is not there");
-    }
-}
-
 /// The file of a module, if there is one.
 fn module(root: &Path, segments: &[&str]) -> Option<String> {
     let path = segments
