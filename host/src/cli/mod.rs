@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Arg, ArgAction, Args as _, Command, FromArgMatches as _, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _, ValueHint};
 use clap_complete::Shell;
 
 use self::options::{Options, ServerOptions};
@@ -57,10 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     match name {
         "mcp" => {
             let server = ServerOptions::from_arg_matches(matches)?;
-            let file = options
-                .db
-                .clone()
-                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = database(&options, matches);
             let mut session = session(sandbox, &options, &server, file.as_deref())?;
             match session.check().map_err(aborted)? {
                 Ok(warnings) => {
@@ -76,10 +73,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             }
         }
         "shell" => {
-            let file = options
-                .db
-                .clone()
-                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = database(&options, matches);
             // A file in a dot command is relative to the current folder.
             let options = Options {
                 root: options.root.or_else(|| Some(PathBuf::from("."))),
@@ -99,10 +93,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 );
                 return Ok(ExitCode::from(USAGE));
             }
-            let options = Options {
-                timeout: options.timeout.min(demo::TIMEOUT),
-                ..options
-            };
+            let mut options = options;
+            let timeout = &mut options.budgets.timeout;
+            *timeout = demo::TIMEOUT.min(*timeout);
             let mut session = session(sandbox, &options, &ServerOptions::default(), None)?;
             demo::play(&mut session)
         }
@@ -111,16 +104,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
                 .get_one::<String>("CLIENT")
                 .map_or("", String::as_str);
             let exe = std::env::current_exe().context("where this program lives")?;
-            let file = options
-                .db
-                .clone()
-                .or_else(|| matches.get_one::<PathBuf>("FILE").cloned());
+            let file = database(&options, matches);
             if let Some(file) = file.as_deref().filter(|file| *file != Path::new(MEMORY))
                 && let Err(error) = existing(file)
             {
                 terminal::complain(format_args!("warning: {error}"));
             }
-            // What could not be started with these flags is not handed out.
+            // No configuration of a server that would not start.
             let server = ServerOptions::from_arg_matches(matches)?;
             let mut session = session(sandbox, &options, &server, None)?;
             if let Ok(Err(sentence)) = session.check() {
@@ -154,6 +144,12 @@ fn aborted(reason: Interruption) -> anyhow::Error {
         Interruption::Cancelled => anyhow::anyhow!("cancelled"),
         Interruption::Stopped(sentence) => anyhow::anyhow!(sentence),
     }
+}
+
+/// The database that is named, by a flag or by its place.
+fn database(options: &Options, matches: &ArgMatches) -> Option<PathBuf> {
+    let file = || matches.get_one::<PathBuf>("FILE").cloned();
+    options.db.clone().or_else(file)
 }
 
 fn root_command(catalog: &[Entry]) -> Command {
@@ -219,7 +215,7 @@ fn root_command(catalog: &[Entry]) -> Command {
     for entry in catalog {
         let mut command = Command::new(entry.name.clone()).about(entry.summary.clone());
         if entry.database {
-            // Told from an argument of the command's own that is called so.
+            // Distinct from an argument of the command's own of that name.
             let clash = person::arguments(entry).any(|argument| argument.name == "file");
             let name = if clash { "DATABASE" } else { "FILE" };
             command = command.arg(file.clone().value_name(name));
@@ -250,7 +246,7 @@ fn session(
             }),
             ..granted.engine
         },
-        output: granted.budgets.output_limits(),
+        output: (&granted.budgets).into(),
         request_bytes: granted.budgets.request,
         tools: server.tools.clone(),
         strict: server.strict,
@@ -280,7 +276,7 @@ impl Grant {
         file: Option<&Path>,
         files: Vec<Granted>,
     ) -> Result<Self> {
-        let budgets = options.budgets();
+        let budgets = options.budgets.clone();
         let (database, name, title) = match file {
             Some(file) if file != Path::new(MEMORY) => {
                 let name = existing(file)?;
@@ -313,7 +309,7 @@ impl Grant {
             root: root.is_some(),
             notes: options.notes.as_deref().map_or(Ok(String::new()), notes)?,
             undo: None,
-            limits: budgets.engine_limits(),
+            limits: (&budgets).into(),
         };
         let grants = Grants {
             database,
@@ -334,7 +330,7 @@ impl Grant {
     fn command_settings(&self) -> CommandSettings {
         CommandSettings {
             engine: self.engine.clone(),
-            output: self.budgets.output_limits(),
+            output: (&self.budgets).into(),
         }
     }
 }
@@ -353,7 +349,7 @@ fn in_memory() -> Served {
     }
 }
 
-/// What the sandbox calls the database at `file`, which has to be there.
+/// What the sandbox calls the database at `file`, which has to exist.
 fn existing(file: &Path) -> Result<String> {
     match std::fs::metadata(file) {
         Ok(meta) if meta.is_file() => {}

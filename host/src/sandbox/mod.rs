@@ -9,7 +9,8 @@
 //! - [`store`], [`limits`]: what the host holds for an instance, and its memory.
 //! - [`budget`]: the budget of a call; [`supervise`](mod@supervise) runs it and aborts it if need be.
 //! - [`runner`]: calls on an instance, and what outlives it; [`client`]: what it may learn of its client.
-//! - [`session`]: the lines of a client. [`person`]: commands and the shell.
+//! - [`session`]: the lines of a client. [`person`]: commands and the shell. [`settings`]: what
+//!   the guest is told of the budgets.
 
 pub mod bindings;
 pub mod budget;
@@ -20,6 +21,7 @@ mod limits;
 pub mod person;
 pub mod runner;
 pub mod session;
+mod settings;
 mod store;
 mod supervise;
 #[cfg(test)]

@@ -230,9 +230,9 @@ mod tests {
                 root: false,
                 notes: String::new(),
                 undo: None,
-                limits: Budgets::default().engine_limits(),
+                limits: (&Budgets::default()).into(),
             },
-            output: Budgets::default().output_limits(),
+            output: (&Budgets::default()).into(),
         };
         let exec = |runner: &mut Runner| {
             let arguments = r#"{"sql":"CREATE TABLE t (a)"}"#;

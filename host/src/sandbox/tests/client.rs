@@ -33,7 +33,7 @@ pub fn budgets() -> Budgets {
         timeout: Duration::from_millis(700),
         memory: 64 << 20,
         disk: 64 << 20,
-        busy: Duration::from_millis(100),
+        busy_timeout: Duration::from_millis(100),
         ..Budgets::default()
     }
 }
@@ -92,9 +92,9 @@ pub fn settings(budgets: &Budgets) -> ServerSettings {
             root: true,
             notes: String::new(),
             undo: None,
-            limits: budgets.engine_limits(),
+            limits: budgets.into(),
         },
-        output: budgets.output_limits(),
+        output: budgets.into(),
         request_bytes: budgets.request,
         tools: "all".into(),
         strict: false,
