@@ -8,9 +8,12 @@
 //! - [`server`]: one client on standard input and output.
 //! - [`sandbox`]: wasmtime, what the guest may ask for, and how calls end.
 //! - [`storage`]: real files, real locks, memory files, quota, confinement.
-//! - [`budgets`]: what the owner allows, and the sentences that say so.
+//! - [`budgets`]: what the owner allows: flags, defaults, and the sentences that name them.
 //! - [`log`]: what a server has to say to its owner.
 //! - [`demo`], [`clients`], [`terminal`]: for people.
+
+#[cfg(not(unix))]
+compile_error!("the host needs a Unix: its locks, signals and shared memory are POSIX");
 
 mod budgets;
 mod cli;

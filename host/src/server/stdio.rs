@@ -6,6 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
 use super::queue::Line;
 use crate::log::log;
 
@@ -89,11 +92,7 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
 }
 
 /// Passes SIGINT and SIGTERM on; the second one ends the process at once.
-#[cfg(unix)]
 fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    use signal_hook::iterator::Signals;
-
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new()
         .name("signals".into())
@@ -111,11 +110,6 @@ fn catch_signals(to: SyncSender<Event>) -> io::Result<()> {
                 });
             }
         })?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn catch_signals(_to: SyncSender<Event>) -> io::Result<()> {
     Ok(())
 }
 
