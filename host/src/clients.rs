@@ -1,4 +1,4 @@
-//! What to paste into, or run for, an MCP client so that it starts sqlarium.
+//! The configuration that makes an MCP client start sqlarium.
 //!
 //! Formats and places as the clients' own documentation gives them:
 //! Claude Code <https://code.claude.com/docs/en/mcp>,
@@ -28,11 +28,11 @@ const SERVER: &str = "sqlarium";
 
 /// The configuration for `client`: one line that says where it goes, then what
 /// to paste there or to run, with absolute paths. Clients start servers in a
-/// folder of their own choice, so a relative path would not be found again. The
+/// directory of their own choice, where a relative path would not be found. The
 /// `flags` are the server's.
 ///
 /// # Errors
-/// If there is no such client (the message names the nearest one), or if a path
+/// If the client is unknown (the message names the nearest one), or if a path
 /// is not Unicode, which neither JSON nor TOML can carry.
 pub fn config(
     client: &str,
@@ -90,7 +90,7 @@ pub fn config(
 }
 
 /// `claude mcp add`: its own options come before the name, the server's after `--`.
-/// Scope `user` is every project of this user; the default would be this folder alone.
+/// Scope `user` is every project of this user; the default would be this directory alone.
 fn claude_code(command: &str, arguments: &[String]) -> String {
     let words = [command]
         .into_iter()
@@ -200,7 +200,7 @@ mod tests {
     const EXE: &str = "/opt/sql tools/bin/sqlarium";
     const DATABASE: &str = "/home/o'neil/my \"best\" data.db";
 
-    fn told(client: &str) -> String {
+    fn printed(client: &str) -> String {
         config(
             client,
             Path::new(EXE),
@@ -212,7 +212,7 @@ mod tests {
 
     /// What follows the line that says where it goes.
     fn body(client: &str) -> String {
-        told(client)
+        printed(client)
             .split_once("\n\n")
             .expect("a place and a body")
             .1
@@ -258,14 +258,14 @@ mod tests {
 
     #[test]
     fn a_harmless_path_is_not_quoted() {
-        let told = config(
+        let printed = config(
             "claude-code",
             Path::new("/usr/bin/sqlarium"),
             Some(Path::new("/data/shop.db")),
             vec!["--readonly".into()],
         );
         let line = "claude mcp add --scope user sqlarium -- /usr/bin/sqlarium mcp --db /data/shop.db --readonly";
-        assert!(told.expect("a line").contains(line));
+        assert!(printed.expect("a line").contains(line));
     }
 
     #[test]
@@ -283,8 +283,8 @@ mod tests {
     #[test]
     fn without_a_database_there_is_no_flag() {
         for client in CLIENTS {
-            let told = config(client, Path::new(EXE), None, Vec::new()).expect(client);
-            assert!(!told.contains("--db"), "{told}");
+            let printed = config(client, Path::new(EXE), None, Vec::new()).expect(client);
+            assert!(!printed.contains("--db"), "{printed}");
         }
         let memory = config(
             "cursor",
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn relative_paths_become_absolute() {
         let here = env::current_dir().expect("a folder");
-        let told = config(
+        let printed = config(
             "cursor",
             Path::new("./bin/sqlarium"),
             Some(Path::new("shop.db")),
@@ -307,7 +307,10 @@ mod tests {
         )
         .expect("cursor");
         for path in [here.join("bin/sqlarium"), here.join("shop.db")] {
-            assert!(told.contains(&format!("\"{}\"", path.display())), "{told}");
+            assert!(
+                printed.contains(&format!("\"{}\"", path.display())),
+                "{printed}"
+            );
         }
         let above = absolute(Path::new("..")).expect("a path");
         assert_eq!(
@@ -334,7 +337,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_path_that_is_not_unicode_is_refused_with_a_sentence() {
         use std::ffi::OsStr;

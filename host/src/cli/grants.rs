@@ -13,8 +13,8 @@ use crate::storage::{Granted, Target};
 /// Standard input or output.
 const STREAM: &str = "-";
 
-/// The files that a command names, under the names that the sandbox gets for them.
-pub struct Wanted {
+/// The files that a command line names, under the names that the sandbox gets for them.
+pub struct FileArguments {
     /// The grants.
     pub files: Vec<Granted>,
     /// What the sandbox calls the served database.
@@ -23,8 +23,8 @@ pub struct Wanted {
     database: Option<PathBuf>,
 }
 
-impl Wanted {
-    /// Nothing yet, beside the database `file`.
+impl FileArguments {
+    /// None yet, beside the database `file`.
     pub fn new(file: Option<&Path>) -> Self {
         let served = file.map_or_else(|| super::MEMORY_NAME.to_owned(), super::name_of);
         Self {
@@ -35,7 +35,7 @@ impl Wanted {
     }
 
     /// Grants what is given for `argument`, if it is a path, and puts the name
-    /// for it in the path's place. What makes a file writes to standard output
+    /// for it in the path's place. What creates a file writes to standard output
     /// if none is named, unless the answer is to be `json`.
     pub fn add(
         &mut self,
@@ -71,7 +71,7 @@ impl Wanted {
             (STREAM, true) => Target::Input,
             (STREAM, false) => Target::Output,
             (_, true) => Target::Read(readable(&path)?),
-            (_, false) => Target::Write(makeable(&path)?),
+            (_, false) => Target::Write(creatable(&path)?),
         };
         let name = match target {
             Target::Read(_) | Target::Write(_) => self.unused(path),
@@ -83,7 +83,7 @@ impl Wanted {
     }
 
     /// Whether the command writes to standard output by itself.
-    pub fn streams(&self) -> bool {
+    pub fn write_stdout(&self) -> bool {
         self.files
             .iter()
             .any(|file| matches!(file.target, Target::Output))
@@ -129,8 +129,8 @@ fn readable(path: &str) -> Result<PathBuf> {
     }
 }
 
-/// A path to make a file at, whose folder has to be there.
-fn makeable(path: &str) -> Result<PathBuf> {
+/// A path to create a file at, whose folder has to exist.
+fn creatable(path: &str) -> Result<PathBuf> {
     let file = Path::new(path);
     let folder = file
         .parent()

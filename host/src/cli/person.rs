@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 use serde_json::{Map, Value};
 
-use super::grants::Wanted;
+use super::grants::FileArguments;
 use super::options::Options;
 use super::{Grant, REFUSED, USAGE, aborted, print};
 use crate::sandbox::Sandbox;
@@ -123,12 +123,12 @@ pub fn run(
         return Ok(ExitCode::from(USAGE));
     }
     let json = given.get("output").and_then(Value::as_str) == Some("json");
-    let mut wanted = Wanted::new(file.as_deref());
+    let mut file_arguments = FileArguments::new(file.as_deref());
     for argument in arguments(entry) {
-        wanted.add(argument, &mut given, json)?;
+        file_arguments.add(argument, &mut given, json)?;
     }
-    let streams = wanted.streams();
-    let granted = Grant::new(options, false, file.as_deref(), wanted.files)?;
+    let streams = file_arguments.write_stdout();
+    let granted = Grant::new(options, false, file.as_deref(), file_arguments.files)?;
     let settings = granted.command_settings();
     let storage = granted.storage;
     let given = Value::Object(given).to_string();

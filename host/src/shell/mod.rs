@@ -92,7 +92,7 @@ fn feed(
     }
 }
 
-/// Tells the guest that the lines are over; answers the exit code.
+/// Ends the guest's shell; answers the exit code.
 fn finish(runner: &mut ShellRunner, interactive: bool) -> u8 {
     let code = runner.finish(interactive).unwrap_or_else(|reason| {
         report_abort(&reason);

@@ -65,7 +65,7 @@ struct Shared {
     disk: DiskFiles,
     protected: Arc<ProtectedFiles>,
     open: Arc<AtomicUsize>,
-    /// Whether whoever reads standard output has gone.
+    /// Whether the reader of standard output has gone.
     output_closed: Arc<AtomicBool>,
 }
 
@@ -102,7 +102,7 @@ impl Storage {
         self.shared.quota.used()
     }
 
-    /// Whether something was to be written to standard output after whoever reads it had gone.
+    /// Whether something was written to standard output after its reader had gone.
     pub fn output_closed(&self) -> bool {
         self.shared.output_closed.load(Ordering::Relaxed)
     }

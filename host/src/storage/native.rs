@@ -319,7 +319,7 @@ impl NativeFile {
                 Ok((NonNull::new(address.cast()), code == ffi::SQLITE_READONLY))
             }
             _ => {
-                // It is open, but no one vouches for what it holds.
+                // It is open, but may hold anything.
                 self.shm |= code == ffi::SQLITE_READONLY_CANTINIT;
                 Err(match check(code) {
                     Err(error) => error,

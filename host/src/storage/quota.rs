@@ -1,7 +1,7 @@
 //! How much all files together may grow.
 //!
 //! What counts is growth beyond the size that a file had when it was first
-//! opened, so that a large database costs nothing until it grows. What is cut
+//! opened, so that a large database costs nothing until it grows. What is truncated
 //! or removed is given back, but what is removed while it is still open only
 //! when the last handle is closed, since until then it takes up the disk.
 
@@ -233,7 +233,7 @@ impl Quota {
         Ok(())
     }
 
-    /// After a cut, or a write that failed: the file has `size` bytes.
+    /// After a truncation, or a write that failed: the file has `size` bytes.
     pub fn settle(&self, id: FileId, size: u64) {
         self.state().adjust(id, |account| account.known = size);
     }

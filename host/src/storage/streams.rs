@@ -14,7 +14,7 @@ use crate::terminal::Escaper;
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
-/// How long a read waits for input, so that the budget of time is kept.
+/// How long a read waits for input, so that the time limit of the call holds.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What is read once, however often it is opened: what one handle leaves, the next one gets.
@@ -149,7 +149,7 @@ impl Handle for Input {
 pub struct Output {
     offset: u64,
     escaper: Escaper,
-    /// Set when whoever reads it has gone.
+    /// Set when its reader has gone.
     closed: Arc<AtomicBool>,
 }
 
