@@ -65,7 +65,7 @@ fn an_aborted_call_leaves_no_file() {
         }
     }
     for (command, arguments) in makers() {
-        for budget in [["--disk", "300K"], ["--timeout", "10ms"]] {
+        for budget in [["--disk", "300K"], ["--timeout", "1ms"]] {
             let mut server = rooted(&folder, &database, &budget);
             let (status, sentence) = server.refusal(command, arguments.clone());
             let (expected, flag) = match budget[0] {
