@@ -15,17 +15,19 @@
 //! The crate compiles to a component (`component.rs`, wasm only) and natively,
 //! so that its unit tests run without wasm.
 
+#![warn(unreachable_pub)]
+
 pub mod answer;
 pub mod command;
 pub mod engine;
 pub mod host;
 pub mod protocol;
 pub mod registry;
-pub mod render;
+mod render;
 pub mod settings;
 pub mod shell;
 pub mod storage;
-pub mod text;
+mod text;
 
 #[cfg(target_family = "wasm")]
 mod bindings;

@@ -6,16 +6,16 @@
 //!
 //! The list of all of them stands above, in [`crate::registry`].
 
-pub mod about;
-pub mod files;
+pub(crate) mod about;
+pub(crate) mod files;
 pub mod interface;
 pub mod invoke;
-pub mod maintenance;
-pub mod schema;
-pub mod search;
-pub mod select;
-pub mod sql;
-pub mod undo;
+pub(crate) mod maintenance;
+pub(crate) mod schema;
+pub(crate) mod search;
+pub(crate) mod select;
+pub(crate) mod sql;
+pub(crate) mod undo;
 
 #[cfg(test)]
 mod tests;

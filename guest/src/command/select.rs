@@ -16,7 +16,7 @@ const DEFAULT_ROWS: u32 = 50;
 const MOST_ROWS: u32 = 200;
 
 /// Served by `--tools select`, and only there.
-pub static SELECT: [Command; 3] = [
+pub(crate) static SELECT: [Command; 3] = [
     Command {
         name: "list_tables",
         title: "List tables",

@@ -8,12 +8,12 @@
 //! - [`undo`]: what a transaction changes, for a dry run and to undo it.
 //! - [`vfs`]: SQLite's files over [`crate::storage`].
 
-pub mod connection;
-pub mod database;
-pub mod guard;
-pub mod schema;
+pub(crate) mod connection;
+pub(crate) mod database;
+pub(crate) mod guard;
+pub(crate) mod schema;
 pub mod statement;
-pub mod undo;
+pub(crate) mod undo;
 pub mod vfs;
 
 use std::collections::HashMap;

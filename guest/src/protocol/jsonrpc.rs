@@ -12,34 +12,34 @@ use serde_json::{Map, Value};
 use crate::engine::statement::params::exact;
 
 /// The line is not JSON.
-pub const PARSE_ERROR: i64 = -32_700;
+pub(crate) const PARSE_ERROR: i64 = -32_700;
 /// The line is JSON, but no message of the protocol in use.
-pub const INVALID_REQUEST: i64 = -32_600;
+pub(crate) const INVALID_REQUEST: i64 = -32_600;
 /// No such method.
-pub const METHOD_NOT_FOUND: i64 = -32_601;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
 /// The method does not take these parameters.
-pub const INVALID_PARAMS: i64 = -32_602;
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
 /// The answer cannot be given.
-pub const INTERNAL_ERROR: i64 = -32_603;
+pub(crate) const INTERNAL_ERROR: i64 = -32_603;
 /// A request before the handshake, to a strict server; in legacy revisions only.
-pub const NOT_INITIALIZED: i64 = -32_002;
+pub(crate) const NOT_INITIALIZED: i64 = -32_002;
 /// The request was cancelled; answered by a strict server to legacy requests only.
-pub const REQUEST_CANCELLED: i64 = -32_800;
+pub(crate) const REQUEST_CANCELLED: i64 = -32_800;
 /// The request asks for a revision that is not served statelessly.
-pub const UNSUPPORTED_VERSION: i64 = -32_022;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
 
 /// The `_meta` key that names the revision of a modern request.
-pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The `_meta` key under which a modern request says what its client can do.
-pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The `_meta` key under which a modern client introduces itself.
-pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The `_meta` keys that only modern requests have.
 const MODERN_META: [&str; 3] = [META_VERSION, META_CAPABILITIES, META_CLIENT];
 
 /// A request id or a progress token: a string or an integer, written back exactly as it came.
 #[derive(Clone, Debug)]
-pub struct Id {
+pub(crate) struct Id {
     raw: Box<RawValue>,
     value: IdValue,
 }
@@ -69,7 +69,7 @@ impl Serialize for Id {
 impl Id {
     /// Reads an id; `None` if it is neither a string nor an integer. `7.0` is the integer 7,
     /// as some languages write it.
-    pub fn parse(raw: &RawValue) -> Option<Self> {
+    pub(crate) fn parse(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let value = if text.starts_with('"') {
             IdValue::Text(serde_json::from_str(text).ok()?)
@@ -89,16 +89,11 @@ impl Id {
             value,
         })
     }
-
-    /// Its spelling on the wire.
-    pub fn raw(&self) -> &RawValue {
-        &self.raw
-    }
 }
 
 /// A JSON-RPC error: the request is broken, or cannot be answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Error {
+pub(crate) struct Error {
     /// One of the codes of this module.
     pub code: i64,
     /// What is wrong, in a sentence.
@@ -110,7 +105,7 @@ pub struct Error {
 
 impl Error {
     /// An error without details.
-    pub fn new(code: i64, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -119,14 +114,14 @@ impl Error {
     }
 
     /// There is no such method in the era of the request.
-    pub fn method_not_found(method: &str) -> Self {
+    pub(crate) fn method_not_found(method: &str) -> Self {
         Self::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))
     }
 }
 
 /// A request, to be answered under its id.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     /// What the answer is filed under.
     pub id: Id,
     /// The method.
@@ -139,13 +134,13 @@ pub struct Request {
 
 impl Request {
     /// The `_meta` of the parameters, if it is an object.
-    pub fn meta(&self) -> Option<&Map<String, Value>> {
+    pub(crate) fn meta(&self) -> Option<&Map<String, Value>> {
         meta(&self.params)
     }
 
     /// Whether it belongs to the stateless era: by its `_meta`, or by a method that only
     /// modern revisions have.
-    pub fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         is_modern(&self.params) || is_modern_method(&self.method)
     }
 }
@@ -164,16 +159,14 @@ fn is_modern_method(method: &str) -> bool {
 
 /// A notification: never answered, whatever it says.
 #[derive(Clone, Debug)]
-pub struct Notification {
-    /// The method.
-    pub method: String,
+pub(crate) struct Notification {
     /// The request that it takes back, if it is a well-formed `notifications/cancelled`.
     pub cancels: Option<Id>,
 }
 
 /// One message.
 #[derive(Clone, Debug)]
-pub enum Message {
+pub(crate) enum Message {
     /// To be answered.
     Request(Request),
     /// To be heard.
@@ -184,7 +177,7 @@ pub enum Message {
 
 /// What is no message.
 #[derive(Clone, Debug)]
-pub struct Malformed {
+pub(crate) struct Malformed {
     /// The code of its error.
     pub code: i64,
     /// What is wrong with it, in a sentence.
@@ -208,7 +201,7 @@ impl Malformed {
 
 /// A line, taken apart.
 #[derive(Debug)]
-pub enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// Nothing on it.
     Blank,
     /// The text of one message, or of what should be one.
@@ -221,7 +214,7 @@ pub enum Line<'a> {
 
 /// Takes a line apart. A byte order mark, a carriage return and white space around the
 /// message are passed over, since clients on Windows and people at a terminal send them.
-pub fn line(bytes: &[u8]) -> Line<'_> {
+pub(crate) fn line(bytes: &[u8]) -> Line<'_> {
     let bytes = bare(bytes);
     if bytes.is_empty() {
         return Line::Blank;
@@ -263,14 +256,13 @@ fn bare(bytes: &[u8]) -> &[u8] {
 /// # Errors
 ///
 /// What cannot be answered as a request and is no notification either.
-pub fn message(raw: &RawValue) -> Result<Message, Malformed> {
+pub(crate) fn message(raw: &RawValue) -> Result<Message, Malformed> {
     let envelope = Envelope::read(raw)?;
     match envelope.kind() {
         MessageKind::Response => return Ok(Message::Response),
         MessageKind::Notification(method) => {
             return Ok(Message::Notification(Notification {
                 cancels: cancelled(&method, envelope.params),
-                method,
             }));
         }
         MessageKind::Request => {}
@@ -373,7 +365,7 @@ impl<'a> Envelope<'a> {
 /// What has to be known of a request to reply that it came to nothing, read without holding what
 /// else it says.
 #[derive(Clone, Debug)]
-pub struct Outline {
+pub(crate) struct Outline {
     /// What the reply is filed under.
     pub id: Id,
     /// The tool, if it calls one.
@@ -390,7 +382,7 @@ impl Outline {
     /// # Errors
     ///
     /// As for [`message`].
-    pub fn read(raw: &RawValue) -> Result<Option<Self>, Malformed> {
+    pub(crate) fn read(raw: &RawValue) -> Result<Option<Self>, Malformed> {
         let envelope = Envelope::read(raw)?;
         if !matches!(envelope.kind(), MessageKind::Request) {
             return Ok(None);
@@ -416,7 +408,7 @@ impl Outline {
 }
 
 /// The id that the start of a message shows, if it shows all of it.
-pub fn id_within(head: &[u8]) -> Option<Id> {
+pub(crate) fn id_within(head: &[u8]) -> Option<Id> {
     struct Head<'s, 'a>(&'s mut Option<&'a RawValue>);
     impl<'a> Visitor<'a> for Head<'_, 'a> {
         type Value = ();

@@ -20,13 +20,13 @@
 mod batch;
 mod check;
 mod interrupted;
-pub mod jsonrpc;
-pub mod reply;
-pub mod revision;
+pub(crate) mod jsonrpc;
+pub(crate) mod reply;
+pub(crate) mod revision;
 mod session;
 mod state;
-pub mod tool_schema;
-pub mod tools;
+pub(crate) mod tool_schema;
+pub(crate) mod tools;
 mod triage;
 
 #[cfg(test)]

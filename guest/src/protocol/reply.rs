@@ -12,7 +12,7 @@ use super::revision::NoId;
 
 /// The answer to one request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Reply {
+pub(crate) struct Reply {
     jsonrpc: &'static str,
     /// `None`: no such member. `Some(None)`: null.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ enum Body {
 
 impl Reply {
     /// What was asked for.
-    pub fn result(id: Id, result: Map<String, Value>) -> Self {
+    pub(crate) fn result(id: Id, result: Map<String, Value>) -> Self {
         Self {
             jsonrpc: "2.0",
             id: Some(Some(id)),
@@ -39,7 +39,7 @@ impl Reply {
     }
 
     /// Why the request is not answered.
-    pub fn error(id: Id, error: Error) -> Self {
+    pub(crate) fn error(id: Id, error: Error) -> Self {
         Self {
             jsonrpc: "2.0",
             id: Some(Some(id)),
@@ -48,7 +48,7 @@ impl Reply {
     }
 
     /// Why a line is not answered whose id could not be read.
-    pub fn anonymous(no_id: NoId, error: Error) -> Self {
+    pub(crate) fn anonymous(no_id: NoId, error: Error) -> Self {
         let id = match no_id {
             NoId::Null => Some(None),
             NoId::Absent => None,
@@ -63,19 +63,19 @@ impl Reply {
 
 /// A reply as it goes out, on a line of its own or in a batch.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub(crate) struct Written {
     id: Option<Option<Id>>,
     text: String,
 }
 
 impl Written {
     /// Its JSON, on one line.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Reads one that was written; none if it is no reply.
-    pub fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let raw: &RawValue = serde_json::from_str(text).ok()?;
         let [version, id, result, error] =
             members(raw, ["jsonrpc", "id", "result", "error"]).ok()?;
@@ -104,24 +104,24 @@ struct Notice<'a, P> {
 
 /// Writes lines under the reply budget.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer {
+pub(crate) struct Writer {
     /// The longest line, in bytes, its newline included.
     budget: u64,
 }
 
 impl Writer {
     /// A writer of lines of at most `budget` bytes, the newline included.
-    pub fn new(budget: u64) -> Self {
+    pub(crate) fn new(budget: u64) -> Self {
         Self { budget }
     }
 
     /// One reply. Over the budget it becomes an error with the same id.
-    pub fn reply(&self, reply: &Reply) -> String {
+    pub(crate) fn reply(&self, reply: &Reply) -> String {
         self.fit(reply).unwrap_or_else(|| self.refusal(&reply.id))
     }
 
     /// One reply of a batch that has `room` bytes left; longer than that it becomes an error.
-    pub fn within(&self, room: u64, reply: Reply) -> Written {
+    pub(crate) fn within(&self, room: u64, reply: Reply) -> Written {
         let text = serialise(&reply, room.min(self.budget.saturating_sub(1)))
             .unwrap_or_else(|| self.refusal(&reply.id));
         Written { id: reply.id, text }
@@ -129,7 +129,7 @@ impl Writer {
 
     /// The replies of a batch, on one line. Over the budget the longest become errors, one
     /// after the other, until the line fits; if not even those fit, one error stands for all.
-    pub fn batch(&self, mut replies: Vec<Written>) -> String {
+    pub(crate) fn batch(&self, mut replies: Vec<Written>) -> String {
         let mut order: Vec<usize> = (0..replies.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(replies[index].text.len()));
         // Two brackets, a newline, and a comma less than there are replies.
@@ -156,7 +156,7 @@ impl Writer {
     }
 
     /// A notification; `None` if it is over the budget, since nobody waits for it.
-    pub fn notice<P: Serialize>(&self, method: &str, params: &P) -> Option<String> {
+    pub(crate) fn notice<P: Serialize>(&self, method: &str, params: &P) -> Option<String> {
         self.fit(&Notice {
             jsonrpc: "2.0",
             method,
@@ -193,7 +193,7 @@ impl Writer {
     }
 
     /// The longest line, in bytes, its newline included.
-    pub fn budget(&self) -> u64 {
+    pub(crate) fn budget(&self) -> u64 {
         self.budget
     }
 

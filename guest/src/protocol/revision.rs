@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// The published revisions, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Revision {
+pub(crate) enum Revision {
     /// 2024-11-05, the first.
     November2024,
     /// 2025-03-26: batches, tool annotations, messages with progress.
@@ -22,7 +22,7 @@ pub enum Revision {
 
 /// How a reply says that it belongs to no request that could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoId {
+pub(crate) enum NoId {
     /// `"id": null`, as JSON-RPC has it.
     Null,
     /// No member `id`, as the schemas from 2025-11-25 on ask.
@@ -38,7 +38,7 @@ const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Revision {
     /// Every revision, oldest first.
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::November2024,
         Self::March2025,
         Self::June2025,
@@ -46,7 +46,7 @@ impl Revision {
         Self::July2026,
     ];
     /// Their names, oldest first.
-    pub const NAMES: [&str; 5] = {
+    pub(crate) const NAMES: [&str; 5] = {
         let mut names = [""; 5];
         let mut index = 0;
         while index < names.len() {
@@ -57,12 +57,12 @@ impl Revision {
     };
     /// The newest one that opens with a handshake: what `initialize` gets if it asks for
     /// anything else, and what a request without handshake is served by.
-    pub const LEGACY: Self = Self::November2025;
+    pub(crate) const LEGACY: Self = Self::November2025;
     /// The newest one.
-    pub const MODERN: Self = Self::July2026;
+    pub(crate) const MODERN: Self = Self::July2026;
 
     /// Its name on the wire.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::November2024 => "2024-11-05",
             Self::March2025 => "2025-03-26",
@@ -73,7 +73,7 @@ impl Revision {
     }
 
     /// The revision of that name.
-    pub fn find(name: &str) -> Option<Self> {
+    pub(crate) fn find(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|revision| revision.name() == name)
@@ -81,14 +81,14 @@ impl Revision {
 
     /// What `initialize` is answered with: the revision that it asks for, or the newest one
     /// that has a handshake. Never an error: the client is the one to hang up.
-    pub fn negotiate(asked: &str) -> Self {
+    pub(crate) fn negotiate(asked: &str) -> Self {
         Self::find(asked)
             .filter(|revision| !revision.is_modern())
             .unwrap_or(Self::LEGACY)
     }
 
     /// The revisions that a request can name in its `_meta`.
-    pub fn stateless() -> Vec<&'static str> {
+    pub(crate) fn stateless() -> Vec<&'static str> {
         Self::ALL
             .into_iter()
             .filter(|revision| revision.is_modern())
@@ -97,28 +97,28 @@ impl Revision {
     }
 
     /// Whether it is stateless.
-    pub fn is_modern(self) -> bool {
+    pub(crate) fn is_modern(self) -> bool {
         self >= Self::July2026
     }
 
     /// Whether several messages may come on one line.
-    pub fn has_batches(self) -> bool {
+    pub(crate) fn has_batches(self) -> bool {
         self == Self::March2025
     }
 
     /// Whether a tool result can carry an object beside its text.
-    pub fn has_structured_content(self) -> bool {
+    pub(crate) fn has_structured_content(self) -> bool {
         self >= Self::June2025
     }
 
     /// Whether a progress notification can carry a message.
-    pub fn has_progress_message(self) -> bool {
+    pub(crate) fn has_progress_message(self) -> bool {
         self >= Self::March2025
     }
 
     /// How an error reply says that it could not read an id. The schemas before 2025-11-25
     /// know neither form; JSON-RPC's own is taken there.
-    pub fn no_id(self) -> NoId {
+    pub(crate) fn no_id(self) -> NoId {
         if self >= Self::November2025 {
             NoId::Absent
         } else {
@@ -127,12 +127,12 @@ impl Revision {
     }
 
     /// What the server can do. Only what is there is declared, and the tool list never changes.
-    pub fn capabilities(self) -> Value {
+    pub(crate) fn capabilities(self) -> Value {
         json!({"tools": {}})
     }
 
     /// The server's name and version, with what the revision knows beside them.
-    pub fn implementation(self) -> Value {
+    pub(crate) fn implementation(self) -> Value {
         let mut info = json!({"name": "sqlarium", "version": env!("CARGO_PKG_VERSION")});
         if self >= Self::June2025 {
             info["title"] = json!("sqlarium");
@@ -144,7 +144,7 @@ impl Revision {
     }
 
     /// A result, in the envelope of the revision.
-    pub fn result(self, mut result: Map<String, Value>) -> Map<String, Value> {
+    pub(crate) fn result(self, mut result: Map<String, Value>) -> Map<String, Value> {
         if self.is_modern() {
             result.insert("resultType".into(), json!("complete"));
             let meta = result.entry("_meta").or_insert_with(|| json!({}));
@@ -154,7 +154,7 @@ impl Revision {
     }
 
     /// A result that may be cached, in the envelope of the revision.
-    pub fn cacheable(self, mut result: Map<String, Value>) -> Map<String, Value> {
+    pub(crate) fn cacheable(self, mut result: Map<String, Value>) -> Map<String, Value> {
         if self.is_modern() {
             result.insert("ttlMs".into(), json!(TTL_MS));
             result.insert("cacheScope".into(), json!("public"));
@@ -164,7 +164,7 @@ impl Revision {
 
     /// A tool's declaration, reduced to the members that the revision knows. Where titles are
     /// known inside `annotations` only, the title goes there.
-    pub fn tool(self, mut tool: Map<String, Value>) -> Map<String, Value> {
+    pub(crate) fn tool(self, mut tool: Map<String, Value>) -> Map<String, Value> {
         if self >= Self::June2025 {
             return tool;
         }

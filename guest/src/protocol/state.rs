@@ -11,7 +11,7 @@ use super::revision::Revision;
 
 /// The state of the session that outlives an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SavedState {
+pub(super) struct SavedState {
     /// What the handshake agreed on, once there was one.
     pub negotiated: Option<Revision>,
     /// Whether the latest request was a modern one. It decides nothing but how an error looks
@@ -27,7 +27,7 @@ struct Head {
 
 impl SavedState {
     /// Reads what [`SavedState::write`] wrote, whatever stands behind it; anything else is a fresh start.
-    pub fn read(saved: &[u8]) -> Self {
+    pub(super) fn read(saved: &[u8]) -> Self {
         let line = saved
             .split(|&byte| byte == b'\n')
             .next()
@@ -42,7 +42,7 @@ impl SavedState {
     }
 
     /// The state as bytes.
-    pub fn write(self) -> Vec<u8> {
+    pub(super) fn write(self) -> Vec<u8> {
         let head = Head {
             negotiated: self.negotiated.map(|revision| revision.name().to_owned()),
             modern: self.modern,
@@ -54,14 +54,14 @@ impl SavedState {
 }
 
 /// What is appended for a member of a batch that is finished.
-pub fn finished(reply: Option<&Written>) -> Vec<u8> {
+pub(super) fn finished(reply: Option<&Written>) -> Vec<u8> {
     let mut line = reply.map_or("", Written::text).as_bytes().to_vec();
     line.push(b'\n');
     line
 }
 
 /// The members of the running batch that are finished, up to what cannot be read.
-pub fn read_finished(saved: &[u8]) -> Vec<Option<Written>> {
+pub(super) fn read_finished(saved: &[u8]) -> Vec<Option<Written>> {
     let mut lines = saved.split_inclusive(|&byte| byte == b'\n');
     // The state itself.
     lines.next();

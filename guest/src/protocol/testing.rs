@@ -17,7 +17,7 @@ use crate::settings::ServerSettings;
 
 /// A host that writes down what it is told.
 #[derive(Debug, Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     /// The lines sent.
     sent: Mutex<Vec<String>>,
     /// The state saved.
@@ -34,32 +34,32 @@ pub struct Recorder {
 
 impl Recorder {
     /// A host for one test; it lives on, since sessions hold hosts for good.
-    pub fn leaked() -> &'static Self {
+    pub(super) fn leaked() -> &'static Self {
         Box::leak(Box::default())
     }
 
     /// The lines sent so far.
-    pub fn sent(&self) -> Vec<String> {
+    pub(super) fn sent(&self) -> Vec<String> {
         self.sent.lock().expect("unpoisoned").clone()
     }
 
     /// The state saved, or nothing.
-    pub fn state(&self) -> Vec<u8> {
+    pub(super) fn state(&self) -> Vec<u8> {
         self.state.lock().expect("unpoisoned").clone()
     }
 
     /// The state as it was each time that it was saved or extended.
-    pub fn states(&self) -> Vec<Vec<u8>> {
+    pub(super) fn states(&self) -> Vec<Vec<u8>> {
         self.states.lock().expect("unpoisoned").clone()
     }
 
     /// Says that a line is being answered.
-    pub fn run(&self, line: &str) {
+    pub(super) fn run(&self, line: &str) {
         *self.running.lock().expect("unpoisoned") = Some(line.to_owned());
     }
 
     /// Lets a line wait.
-    pub fn queue(&self, line: &str) {
+    pub(super) fn queue(&self, line: &str) {
         self.queued
             .lock()
             .expect("unpoisoned")
@@ -67,7 +67,7 @@ impl Recorder {
     }
 
     /// Answers the next check.
-    pub fn answer(&self, verdict: Verdict) {
+    pub(super) fn answer(&self, verdict: Verdict) {
         self.verdicts.lock().expect("unpoisoned").push_back(verdict);
     }
 }
@@ -105,7 +105,7 @@ impl Host for Recorder {
 /// Four tools: `echo` answers its arguments, `fail` fails, `stop` was cancelled, and `slow`
 /// says a few times that it goes on.
 #[derive(Debug)]
-pub struct Toys;
+pub(super) struct Toys;
 
 impl Toolbox for Toys {
     fn declarations(&self) -> Vec<Map<String, Value>> {
@@ -172,12 +172,12 @@ impl Toolbox for Toys {
 }
 
 /// A session with the toys.
-pub fn session(settings: &ServerSettings, saved: &[u8], host: &'static Recorder) -> Session {
+pub(super) fn session(settings: &ServerSettings, saved: &[u8], host: &'static Recorder) -> Session {
     Session::with_tools(Box::new(Toys), settings, saved.to_vec(), host)
 }
 
 /// The settings of a strict server.
-pub fn strict() -> ServerSettings {
+pub(super) fn strict() -> ServerSettings {
     ServerSettings {
         strict: true,
         ..ServerSettings::default()
@@ -185,18 +185,18 @@ pub fn strict() -> ServerSettings {
 }
 
 /// A request.
-pub fn request(id: &str, method: &str, params: &str) -> String {
+pub(super) fn request(id: &str, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
 }
 
 /// A request of the stateless era; `params` are its members, if any, with a comma before.
-pub fn modern(id: &str, method: &str, params: &str) -> String {
+pub(super) fn modern(id: &str, method: &str, params: &str) -> String {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     request(id, method, &format!("{{{meta}{params}}}"))
 }
 
 /// The request that opens a legacy session.
-pub fn initialize(revision: &str) -> String {
+pub(super) fn initialize(revision: &str) -> String {
     let params = format!(
         r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
     );
@@ -204,13 +204,13 @@ pub fn initialize(revision: &str) -> String {
 }
 
 /// The cancellation of a request.
-pub fn cancel(id: &str) -> String {
+pub(super) fn cancel(id: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
     )
 }
 
 /// The line as JSON.
-pub fn json(line: &str) -> Value {
+pub(super) fn json(line: &str) -> Value {
     serde_json::from_str(line).expect("replies are JSON")
 }

@@ -11,7 +11,7 @@ use crate::command::interface::command::{Command, Effect};
 use crate::settings::EngineSettings;
 
 /// The tool as it stands in `tools/list`.
-pub fn declare(command: &Command, settings: &EngineSettings) -> Value {
+pub(crate) fn declare(command: &Command, settings: &EngineSettings) -> Value {
     json!({
         "name": command.tool_name(),
         "title": command.title,

@@ -13,12 +13,12 @@ use crate::command::interface::command::{Command, Effect, Registry};
 use crate::command::interface::context::Context;
 use crate::command::interface::toolset::Toolset;
 use crate::command::invoke::{Answer, invoke};
-pub use crate::host::interrupt::Notify;
+pub(crate) use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
 use crate::settings::ServerSettings;
 
 /// The tools of a session: the command table behind the owner's choice of tools.
-pub trait Toolbox {
+pub(crate) trait Toolbox {
     /// The declarations, in the order of the table, with every member that any revision knows.
     fn declarations(&self) -> Vec<Map<String, Value>>;
     /// What a client is told at the start. Nothing that a database holds may speak here.
@@ -37,14 +37,14 @@ pub trait Toolbox {
 }
 
 /// The command table, with the databases that its commands work on.
-pub struct Served {
+pub(crate) struct Served {
     context: Context,
     tools: Toolset,
 }
 
 impl Served {
     /// The tools that the owner chose. Opens no database.
-    pub fn new(
+    pub(crate) fn new(
         settings: ServerSettings,
         host: &'static dyn Host,
         registry: &'static Registry,
@@ -120,7 +120,7 @@ impl Toolbox for Served {
 /// # Errors
 ///
 /// Any cursor: the list has one page, and no cursor was ever handed out for it.
-pub fn list(
+pub(crate) fn list(
     tools: &dyn Toolbox,
     revision: Revision,
     params: &Map<String, Value>,
@@ -149,7 +149,7 @@ const LOST: &str = "Temporary tables and PRAGMA settings are lost.";
 
 /// A call that can be made.
 #[derive(Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// The tool, which is served.
     pub tool: String,
     /// The arguments, not yet looked at.
@@ -163,7 +163,7 @@ impl Call {
     ///
     /// A call without a name, of a tool that is not served, or whose arguments are no object.
     /// Whether the arguments are right is for the command to say, in a result.
-    pub fn read(tools: &dyn Toolbox, mut params: Map<String, Value>) -> Result<Self, Error> {
+    pub(crate) fn read(tools: &dyn Toolbox, mut params: Map<String, Value>) -> Result<Self, Error> {
         let Some(Value::String(tool)) = params.remove("name") else {
             let why = "tools/call needs params.name, the name of a tool, as a string.";
             return Err(Error::new(INVALID_PARAMS, why));
@@ -184,7 +184,7 @@ impl Call {
 }
 
 /// The result of a call of a command that was aborted for `reason`.
-pub fn interrupted(
+pub(crate) fn interrupted(
     (command, effect): (&'static str, Effect),
     wants_object: bool,
     revision: Revision,
@@ -210,7 +210,7 @@ pub fn interrupted(
 }
 
 /// The result of a call.
-pub fn result(revision: Revision, answer: Answer) -> Map<String, Value> {
+pub(crate) fn result(revision: Revision, answer: Answer) -> Map<String, Value> {
     let failed = answer.failure.is_some() || answer.failed;
     match answer.object {
         // The text repeats the object for clients that do not know structured content.
@@ -247,7 +247,12 @@ fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
 }
 
 /// What reports to the client that a call goes on, for a client that gave a progress token.
-pub fn progress(host: &'static dyn Host, writer: Writer, revision: Revision, token: Id) -> Notify {
+pub(crate) fn progress(
+    host: &'static dyn Host,
+    writer: Writer,
+    revision: Revision,
+    token: Id,
+) -> Notify {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Progress<'a> {

@@ -11,7 +11,7 @@ const BLOB_BYTES: usize = 16;
 
 /// A value as it stands in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// What is shown; holds no line break and no control character.
     pub text: String,
     /// Whether it reads best when its last digits are under each other.
@@ -21,7 +21,7 @@ pub struct Cell {
 }
 
 /// Shows a value in at most about `budget` characters.
-pub fn cell(value: &Value, budget: usize) -> Cell {
+pub(crate) fn cell(value: &Value, budget: usize) -> Cell {
     let mut cut = false;
     let text = match value {
         Value::Null => "NULL".to_owned(),
@@ -66,7 +66,7 @@ pub fn cell(value: &Value, budget: usize) -> Cell {
 }
 
 /// A real that differs from an integer and can be read back exactly.
-pub fn real(number: f64) -> String {
+pub(crate) fn real(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 {
             "Infinity".into()

@@ -13,7 +13,7 @@ use crate::text::hex;
 const EXACT: i64 = 9_007_199_254_740_991;
 
 /// A refusal.
-pub fn refusal(command: &str, failure: &Failure) -> Json {
+pub(crate) fn refusal(command: &str, failure: &Failure) -> Json {
     json!({
         "ok": false,
         "command": command,
@@ -24,7 +24,7 @@ pub fn refusal(command: &str, failure: &Failure) -> Json {
 }
 
 /// What a command answers. Rows beyond the reply budget are left out, which `more` and a note say.
-pub fn object(command: &str, output: &Output, meter: Meter) -> Json {
+pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
@@ -74,7 +74,7 @@ pub fn object(command: &str, output: &Output, meter: Meter) -> Json {
 }
 
 /// A few rows as an object, in at most a quarter of the reply budget.
-pub fn sample(rows: &Rows, limits: &OutputLimits) -> Json {
+pub(crate) fn sample(rows: &Rows, limits: &OutputLimits) -> Json {
     let kept = within(rows, limits.reply_bytes / 4);
     json!({ "columns": columns(rows), "rows": kept })
 }
@@ -153,7 +153,7 @@ fn class<'a>(values: impl Iterator<Item = &'a Value>) -> &'static str {
 }
 
 /// A value by its storage class.
-pub fn value(value: &Value) -> Json {
+pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Integer(number) => integer(*number),

@@ -8,20 +8,20 @@
 use unicode_width::UnicodeWidthStr;
 
 /// Padding that is granted whatever the data is, in columns of a terminal.
-pub const FREE: usize = 256;
+pub(crate) const FREE: usize = 256;
 
 /// Dashes under a header at most; they need not show how wide a long column is.
-pub const DASHES: usize = 40;
+pub(crate) const DASHES: usize = 40;
 
 /// How wide a text is on a terminal.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
 /// The width of each column, from the widths of its header and its cells.
 ///
 /// `pads_last` says whether the last column is padded, because it is aligned to the right.
-pub fn fit(columns: &[Vec<usize>], pads_last: bool) -> Vec<usize> {
+pub(crate) fn fit(columns: &[Vec<usize>], pads_last: bool) -> Vec<usize> {
     let data: usize = columns.iter().flatten().sum();
     let mut choices: Vec<Choice> = columns
         .iter()

@@ -4,17 +4,17 @@
 //! - [`mode`]: the output modes of the sqlite3 program, for the shell and for exports.
 //! - [`layout`]: columns side by side. [`cell`]: one value.
 
-pub mod cell;
-pub mod json;
-pub mod layout;
-pub mod mode;
-pub mod text;
+pub(crate) mod cell;
+pub(crate) mod json;
+pub(crate) mod layout;
+pub(crate) mod mode;
+pub(crate) mod text;
 
 use std::time::Duration;
 
 /// What a call has used.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Meter {
+pub(crate) struct Meter {
     /// Time since the call began.
     pub elapsed: Duration,
     /// Fuel, where it is metered.

@@ -19,7 +19,7 @@ const SAMPLE_CHARS: u32 = 200;
 const FOOT: usize = 600;
 
 /// A refusal: its status, what was refused, and what to do instead.
-pub fn refusal(failure: &Failure) -> String {
+pub(crate) fn refusal(failure: &Failure) -> String {
     format!(
         "{}: {}",
         failure.status.name(),
@@ -28,7 +28,7 @@ pub fn refusal(failure: &Failure) -> String {
 }
 
 /// What a command answers, within the owner's limits. `advice` says how to get what was left out.
-pub fn render(advice: &str, output: &Output, limits: &OutputLimits) -> String {
+pub(crate) fn render(advice: &str, output: &Output, limits: &OutputLimits) -> String {
     if output.printed {
         return String::new();
     }
@@ -63,7 +63,7 @@ pub fn render(advice: &str, output: &Output, limits: &OutputLimits) -> String {
 }
 
 /// A few rows as a table, with cells short enough to look at, in at most a quarter of the budget.
-pub fn sample(rows: &Rows, limits: &OutputLimits) -> String {
+pub(crate) fn sample(rows: &Rows, limits: &OutputLimits) -> String {
     let limits = OutputLimits {
         text_bytes: limits.text_bytes / 4,
         cell_chars: limits.cell_chars.min(SAMPLE_CHARS),

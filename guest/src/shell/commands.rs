@@ -99,7 +99,7 @@ fn flags(words: &Words<'_>, names: &[(&str, &str)]) -> Map<String, Value> {
 }
 
 /// `.backup`; the database is `main`, named or not.
-pub fn backup(
+pub(super) fn backup(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -115,7 +115,7 @@ pub fn backup(
 }
 
 /// `.restore`.
-pub fn restore(
+pub(super) fn restore(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -133,7 +133,7 @@ pub fn restore(
 }
 
 /// `.import`. The format is that of an option, or else what the separators in force make.
-pub fn import(
+pub(super) fn import(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -215,7 +215,7 @@ fn separators(format: &Format) -> Result<String, LineError> {
 }
 
 /// `.dump`. It goes where results go, however long it is; for a client of the protocol as far as it fits.
-pub fn dump_sql(
+pub(super) fn dump_sql(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -256,7 +256,7 @@ pub fn dump_sql(
 }
 
 /// `.export`: a table into a file.
-pub fn export(
+pub(super) fn export(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

@@ -12,7 +12,7 @@ use crate::text::suggest::nearest;
 type Run = fn(&mut Shell, &[String], &mut ShellContext<'_>) -> Result<(), LineError>;
 
 /// One dot command.
-pub struct Dot {
+pub(super) struct Dot {
     /// Its name.
     pub name: &'static str,
     /// The least number of letters that stand for it.
@@ -52,7 +52,7 @@ const fn dot(
 }
 
 /// Every dot command. The first whose name starts as the word does is meant, if the word is long enough.
-pub static DOTS: &[Dot] = &[
+pub(super) static DOTS: &[Dot] = &[
     dot(
         "backup",
         3,
@@ -384,7 +384,11 @@ fn find(word: &str) -> Option<&'static Dot> {
 }
 
 /// Runs the dot command of a line that comes without its dot.
-pub fn run(shell: &mut Shell, line: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+pub(super) fn run(
+    shell: &mut Shell,
+    line: &str,
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let words = words::split(line);
     let (name, rest) = match words.split_first() {
         Some((name, rest)) => (name.as_str(), rest),

@@ -21,13 +21,13 @@ const CANDIDATES: usize = 400;
 
 /// The options of the command.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Expert {
+pub(super) struct Expert {
     /// Whether to show what was tried as well.
     verbose: bool,
 }
 
 /// Runs the dot command: the next statements are examined instead of run.
-pub fn turn_on(
+pub(super) fn turn_on(
     shell: &mut Shell,
     given: &[String],
     _: &mut ShellContext<'_>,
@@ -59,7 +59,7 @@ pub fn turn_on(
 }
 
 /// Looks at the statements of a text.
-pub fn advise(
+pub(super) fn advise(
     shell: &mut Shell,
     sql: &str,
     expert: Expert,

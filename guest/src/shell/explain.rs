@@ -25,7 +25,7 @@ const ENDS: [&str; 6] = ["Next", "Prev", "VPrev", "VNext", "SorterNext", "Return
 const STARTS: [&str; 5] = ["Yield", "SeekLT", "SeekGT", "RowSetRead", "Rewind"];
 
 /// Prints byte code, a line for each instruction, those within a loop indented.
-pub fn code(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
+pub(super) fn code(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
     let names = COLUMNS.map(|(name, width)| format!("{name:<width$}"));
     let dashes = COLUMNS.map(|(_, width)| "-".repeat(width));
     writeln!(out, "{}\n{}", names.join("  "), dashes.join("  "))?;
@@ -76,7 +76,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Prints a plan as a tree, and one for each trigger; nothing for what has no steps.
-pub fn plan(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
+pub(super) fn plan(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
     for part in rows.chunk_by(|_, next| trigger(next).is_none()) {
         let (title, steps) = match part {
             [first, steps @ ..] if let Some(title) = trigger(first) => (title, steps),

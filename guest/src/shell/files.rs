@@ -9,7 +9,7 @@ use super::{LineError, Shell, ShellContext, error};
 const DEEPEST: usize = 25;
 
 /// `.output`: results go to a file from now on, or to the console again.
-pub fn output(
+pub(super) fn output(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -18,7 +18,7 @@ pub fn output(
 }
 
 /// `.once`: the results of the next statement or dot command go to a file.
-pub fn once(
+pub(super) fn once(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -56,7 +56,7 @@ fn redirect(
 }
 
 /// `.read`: takes the lines of a file as if they stood here.
-pub fn read(
+pub(super) fn read(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

@@ -8,7 +8,7 @@ use super::{LineError, Shell, ShellContext};
 use crate::engine::schema::catalogue::{quote, text};
 
 /// Runs the dot command.
-pub fn run(
+pub(super) fn run(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

@@ -11,7 +11,7 @@ use crate::text::lexer;
 use crate::text::pad::left;
 
 /// `.databases`.
-pub fn databases(
+pub(super) fn databases(
     shell: &mut Shell,
     _: &[String],
     cx: &mut ShellContext<'_>,
@@ -31,7 +31,7 @@ pub fn databases(
 }
 
 /// `.tables`.
-pub fn tables(
+pub(super) fn tables(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -43,7 +43,7 @@ pub fn tables(
 }
 
 /// `.indexes`.
-pub fn indexes(
+pub(super) fn indexes(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -103,7 +103,7 @@ fn names(
 }
 
 /// `.schema`.
-pub fn schema(
+pub(super) fn schema(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

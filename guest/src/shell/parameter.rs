@@ -8,7 +8,7 @@ use crate::render::mode::{Escape, as_literal};
 use crate::text::pad::left;
 
 /// Runs the dot command.
-pub fn run(
+pub(super) fn run(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

@@ -10,7 +10,7 @@ use crate::answer::failure::Failure;
 use crate::storage::streams::{Files, Writer};
 
 /// A file that gets its name when it is whole.
-pub struct StagedFile {
+pub(super) struct StagedFile {
     /// Until it has its name.
     writer: Option<Writer>,
     files: Files,
@@ -18,7 +18,7 @@ pub struct StagedFile {
 
 impl StagedFile {
     /// A file that was started.
-    pub fn new(writer: Writer, files: Files) -> Rc<RefCell<Self>> {
+    pub(super) fn new(writer: Writer, files: Files) -> Rc<RefCell<Self>> {
         let writer = Some(writer);
         Rc::new(RefCell::new(Self { writer, files }))
     }
@@ -27,7 +27,7 @@ impl StagedFile {
     ///
     /// # Errors
     /// What the host refuses; the file is gone then.
-    pub fn publish(&mut self) -> Result<(), Failure> {
+    pub(super) fn publish(&mut self) -> Result<(), Failure> {
         match self.writer.take() {
             Some(writer) => writer.publish().map_err(|error| self.files.failure(&error)),
             None => Ok(()),
@@ -49,7 +49,7 @@ impl Write for StagedFile {
 }
 
 /// Where results go.
-pub struct Redirect {
+pub(super) struct Redirect {
     /// The file.
     pub file: Rc<RefCell<StagedFile>>,
     /// Its name.
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Redirect {
 }
 
 /// The file if there is one, else the console.
-pub struct RedirectedOutput<'a> {
+pub(super) struct RedirectedOutput<'a> {
     /// The file.
     pub redirect: Option<&'a mut Redirect>,
     /// The console.
@@ -77,7 +77,7 @@ pub struct RedirectedOutput<'a> {
 
 impl RedirectedOutput<'_> {
     /// Whether more rows can be shown.
-    pub fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.redirect.is_some() || self.console.has_room()
     }
 }

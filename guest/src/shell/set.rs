@@ -25,7 +25,7 @@ fn truth(word: &str, cx: &mut ShellContext<'_>) -> Result<bool, LineError> {
     Ok(false)
 }
 
-pub fn bail(
+pub(super) fn bail(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -34,7 +34,7 @@ pub fn bail(
     Ok(())
 }
 
-pub fn changes(
+pub(super) fn changes(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -43,7 +43,7 @@ pub fn changes(
     Ok(())
 }
 
-pub fn echo(
+pub(super) fn echo(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -52,7 +52,7 @@ pub fn echo(
     Ok(())
 }
 
-pub fn headers(
+pub(super) fn headers(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -62,7 +62,7 @@ pub fn headers(
     Ok(())
 }
 
-pub fn stats(
+pub(super) fn stats(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -79,7 +79,7 @@ pub fn stats(
     Ok(())
 }
 
-pub fn timer(
+pub(super) fn timer(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -88,7 +88,7 @@ pub fn timer(
     Ok(())
 }
 
-pub fn eqp(
+pub(super) fn eqp(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -103,7 +103,7 @@ pub fn eqp(
     Ok(())
 }
 
-pub fn explain(
+pub(super) fn explain(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -117,24 +117,32 @@ pub fn explain(
     Ok(())
 }
 
-pub fn exit(_: &mut Shell, given: &[String], _: &mut ShellContext<'_>) -> Result<(), LineError> {
+pub(super) fn exit(
+    _: &mut Shell,
+    given: &[String],
+    _: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let code = given.first().and_then(|word| word.parse::<i64>().ok());
     // As the operating system takes it: its low byte.
     let code = code.unwrap_or(0).to_le_bytes()[0];
     Err(LineError::Quit(code))
 }
 
-pub fn quit(_: &mut Shell, _: &[String], _: &mut ShellContext<'_>) -> Result<(), LineError> {
+pub(super) fn quit(_: &mut Shell, _: &[String], _: &mut ShellContext<'_>) -> Result<(), LineError> {
     Err(LineError::Quit(0))
 }
 
-pub fn fuel(shell: &mut Shell, _: &[String], cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+pub(super) fn fuel(
+    shell: &mut Shell,
+    _: &[String],
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     let (used, budget) = (shell.fuel, cx.context.settings.engine.limits.fuel);
     writeln!(shell.out(cx), "fuel: {used} of {budget} (--fuel)")?;
     Ok(())
 }
 
-pub fn print(
+pub(super) fn print(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -143,7 +151,7 @@ pub fn print(
     Ok(())
 }
 
-pub fn nullvalue(
+pub(super) fn nullvalue(
     shell: &mut Shell,
     given: &[String],
     _: &mut ShellContext<'_>,
@@ -155,7 +163,7 @@ pub fn nullvalue(
     Ok(())
 }
 
-pub fn separator(
+pub(super) fn separator(
     shell: &mut Shell,
     given: &[String],
     _: &mut ShellContext<'_>,
@@ -173,7 +181,7 @@ pub fn separator(
     Ok(())
 }
 
-pub fn width(
+pub(super) fn width(
     shell: &mut Shell,
     given: &[String],
     _: &mut ShellContext<'_>,
@@ -196,7 +204,7 @@ fn mode_name(word: &str) -> Option<&'static str> {
     ORDER.iter().find(starts).copied()
 }
 
-pub fn mode(
+pub(super) fn mode(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,
@@ -297,7 +305,7 @@ fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-pub fn show(
+pub(super) fn show(
     shell: &mut Shell,
     given: &[String],
     cx: &mut ShellContext<'_>,

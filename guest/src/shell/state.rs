@@ -8,7 +8,7 @@ use crate::render::mode::Format;
 
 /// When the plan of a statement is shown before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Plan {
+pub(super) enum Plan {
     /// Never.
     #[default]
     Off,
@@ -22,7 +22,7 @@ pub enum Plan {
 
 /// Everything that is set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ShellState {
+pub(super) struct ShellState {
     /// How rows are printed.
     pub format: Format,
     /// Whether headers were asked for or turned off, so that no mode changes that.
@@ -72,7 +72,7 @@ const LONGEST: usize = 64 << 10;
 impl ShellState {
     /// As text; `open`: a transaction is open, `line`: lines read so far. What is too long to keep is
     /// left out.
-    pub fn write(&self, open: bool, line: u64) -> String {
+    pub(super) fn write(&self, open: bool, line: u64) -> String {
         let text = serde_json::to_string(&(self, open, line)).unwrap_or_default();
         if text.len() <= LONGEST {
             return text;
@@ -90,7 +90,7 @@ impl ShellState {
     }
 
     /// What [`ShellState::write`] wrote.
-    pub fn read(text: &str) -> Option<(Self, bool, u64)> {
+    pub(super) fn read(text: &str) -> Option<(Self, bool, u64)> {
         serde_json::from_str(text).ok()
     }
 }

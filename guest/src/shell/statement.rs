@@ -17,7 +17,11 @@ use crate::render::mode::Printer;
 use crate::text::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
-pub fn group(shell: &mut Shell, sql: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+pub(super) fn group(
+    shell: &mut Shell,
+    sql: &str,
+    cx: &mut ShellContext<'_>,
+) -> Result<(), LineError> {
     if let Some(expert) = shell.state.expert.take() {
         return expert::advise(shell, sql, expert, cx);
     }
@@ -251,7 +255,7 @@ impl RowPrinter<'_> {
 }
 
 /// Runs a statement of our own and gathers its rows, which are few.
-pub fn collect(
+pub(super) fn collect(
     shell: &mut Shell,
     sql: &str,
     cx: &mut ShellContext<'_>,

@@ -1,7 +1,7 @@
 //! The words of a dot command.
 
 /// Words between blanks, `'…'` as it stands, `"…"` and bare words with C's escapes.
-pub fn split(line: &str) -> Vec<String> {
+pub(super) fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -78,7 +78,7 @@ fn unescape(word: &str) -> String {
 }
 
 /// A truth value as the sqlite3 program reads it; `None` for what is none.
-pub fn truth(word: &str) -> Option<bool> {
+pub(super) fn truth(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "on" | "yes" => Some(true),
         "off" | "no" => Some(false),

@@ -7,9 +7,9 @@
 pub mod local;
 #[cfg(any(test, fuzzing))]
 pub mod memory;
-pub mod streams;
+pub(crate) mod streams;
 #[cfg(target_family = "wasm")]
-pub mod wit;
+pub(crate) mod wit;
 
 /// Why an operation failed; see `wit/storage.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

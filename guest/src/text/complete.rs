@@ -5,7 +5,7 @@ use std::ffi::CString;
 use rusqlite::ffi;
 
 /// Whether `sql` ends behind the semicolon of a statement, <https://www.sqlite.org/c3ref/complete.html>.
-pub fn is(sql: &str) -> bool {
+pub(crate) fn is(sql: &str) -> bool {
     let Ok(sql) = CString::new(sql) else {
         return false;
     };

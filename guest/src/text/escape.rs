@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 /// The text on one line: control characters, line separators and invisible or direction-changing
 /// characters as escapes. A backslash is doubled where it could be read as the start of an escape.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
 }
 
 /// As [`visible`], but line breaks and tabs stay: for a text of several lines, such as DDL.
-pub fn visible_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| matches!(c, '\n' | '\t'))
 }
 

@@ -9,7 +9,7 @@ const PIECE: usize = 512;
 ///
 /// # Errors
 /// What `out` says.
-pub fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 2 * PIECE];
     for piece in bytes.chunks(PIECE) {
@@ -23,7 +23,7 @@ pub fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The digits of the bytes, in lower case.
-pub fn encode(bytes: &[u8]) -> String {
+pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = Vec::with_capacity(2 * bytes.len());
     // Memory takes it all, and digits are ASCII.
     let _ = write(&mut text, bytes);
@@ -31,7 +31,7 @@ pub fn encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes of pairs of digits in either case; `None` for any other text.
-pub fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
         return None;
     };

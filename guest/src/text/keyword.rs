@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use rusqlite::ffi;
 
 /// Whether a name is a keyword, so that it has to be quoted to be a name.
-pub fn is(name: &str) -> bool {
+pub(crate) fn is(name: &str) -> bool {
     let Ok(length) = c_int::try_from(name.len()) else {
         return false;
     };
@@ -17,7 +17,7 @@ pub fn is(name: &str) -> bool {
 }
 
 /// Every keyword, in upper case.
-pub fn all() -> Vec<String> {
+pub(crate) fn all() -> Vec<String> {
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
     // SAFETY: it takes nothing and reads a constant.
     let count = unsafe { ffi::sqlite3_keyword_count() };

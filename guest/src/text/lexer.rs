@@ -5,7 +5,7 @@
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenKind {
+pub(crate) enum TokenKind {
     /// Blanks and line breaks.
     Space,
     /// `-- …` up to the line break, which is not part of it.
@@ -22,7 +22,7 @@ pub enum TokenKind {
 
 /// A token and its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token<'a> {
+pub(crate) struct Token<'a> {
     /// What it is.
     pub kind: TokenKind,
     /// As it stands in the SQL.
@@ -31,12 +31,12 @@ pub struct Token<'a> {
 
 impl Token<'_> {
     /// Whether it is this keyword.
-    pub fn is(&self, word: &str) -> bool {
+    pub(crate) fn is(&self, word: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     /// Whether it is part of the statement rather than a blank or a comment.
-    pub fn is_code(&self) -> bool {
+    pub(crate) fn is_code(&self) -> bool {
         !matches!(
             self.kind,
             TokenKind::Space | TokenKind::LineComment | TokenKind::BlockComment
@@ -45,7 +45,7 @@ impl Token<'_> {
 }
 
 /// The tokens of `sql`, which together are all of it.
-pub fn tokens(sql: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
@@ -98,7 +98,7 @@ fn quoted(rest: &str, quote: char) -> usize {
 }
 
 /// What stands in the first pair of parentheses, split at the commas that are in no other.
-pub struct List<'a> {
+pub(crate) struct List<'a> {
     /// Up to the opening parenthesis.
     pub head: Vec<Token<'a>>,
     /// The parts between the commas.
@@ -108,7 +108,7 @@ pub struct List<'a> {
 }
 
 /// Takes apart the first list of a statement, if it has one that is closed.
-pub fn list(sql: &str) -> Option<List<'_>> {
+pub(crate) fn list(sql: &str) -> Option<List<'_>> {
     let tokens = tokens(sql);
     let open = tokens.iter().position(|token| token.text == "(")?;
     let mut parts = vec![Vec::new()];
@@ -136,7 +136,7 @@ pub fn list(sql: &str) -> Option<List<'_>> {
 }
 
 /// The tokens on one line, single blanks between them, comments left out.
-pub fn flat(tokens: &[Token<'_>]) -> String {
+pub(crate) fn flat(tokens: &[Token<'_>]) -> String {
     let mut text = String::new();
     for token in tokens {
         if token.is_code() {
@@ -150,7 +150,7 @@ pub fn flat(tokens: &[Token<'_>]) -> String {
 }
 
 /// `CREATE TABLE` with one column or constraint on each line; other statements as they are.
-pub fn indent(sql: &str) -> String {
+pub(crate) fn indent(sql: &str) -> String {
     let words: Vec<Token<'_>> = tokens(sql)
         .into_iter()
         .filter(Token::is_code)

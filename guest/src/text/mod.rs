@@ -4,12 +4,12 @@
 //! - [`suggest`]: the name that was most likely meant.
 //! - [`escape`]: text as it may be shown. [`hex`], [`real`], [`pad`]: digits and columns.
 
-pub mod complete;
-pub mod escape;
-pub mod hex;
-pub mod keyword;
-pub mod lexer;
-pub mod pad;
-pub mod real;
-pub mod scan;
-pub mod suggest;
+pub(crate) mod complete;
+pub(crate) mod escape;
+pub(crate) mod hex;
+pub(crate) mod keyword;
+pub(crate) mod lexer;
+pub(crate) mod pad;
+pub(crate) mod real;
+pub(crate) mod scan;
+pub(crate) mod suggest;

@@ -4,15 +4,15 @@ use std::fmt::{Display, Formatter, Result};
 
 /// A text over and over.
 #[derive(Clone, Copy, Debug)]
-pub struct Fill(pub &'static str, pub usize);
+pub(crate) struct Fill(pub &'static str, pub usize);
 
 /// So many blanks.
-pub fn blanks(count: usize) -> Fill {
+pub(crate) fn blanks(count: usize) -> Fill {
     Fill(" ", count)
 }
 
 /// `text` and the blanks behind it that make it `width` characters wide.
-pub fn left(text: &str, width: usize) -> impl Display {
+pub(crate) fn left(text: &str, width: usize) -> impl Display {
     let blanks = blanks(width.saturating_sub(text.chars().count()));
     std::fmt::from_fn(move |f| write!(f, "{text}{blanks}"))
 }

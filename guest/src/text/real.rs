@@ -9,7 +9,7 @@ const LONGEST: usize = 32;
 
 /// Digits enough to be read back as the same number, 17 at most, and a point or an exponent;
 /// an infinity is `Inf` or `-Inf`. Zero keeps its sign, which SQLite drops.
-pub fn shown(number: f64) -> String {
+pub(crate) fn shown(number: f64) -> String {
     if number == 0.0 {
         return format!("{number:?}");
     }

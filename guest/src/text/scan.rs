@@ -2,7 +2,7 @@
 //! What a statement does is SQLite's own verdict, never read from the text.
 
 /// The length of the white space and comments that `sql` starts with, as SQLite's tokenizer sees them.
-pub fn blank(sql: &str) -> usize {
+pub(crate) fn blank(sql: &str) -> usize {
     let mut rest = sql;
     loop {
         let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\u{c}', '\r', '\u{feff}', ';']);
@@ -18,7 +18,7 @@ pub fn blank(sql: &str) -> usize {
 }
 
 /// The first word of `sql` behind white space and comments.
-pub fn first_word(sql: &str) -> &str {
+pub(crate) fn first_word(sql: &str) -> &str {
     let start = &sql[blank(sql)..];
     let end = start
         .find(|c: char| !c.is_ascii_alphabetic())
@@ -27,7 +27,7 @@ pub fn first_word(sql: &str) -> &str {
 }
 
 /// The line and the column, both from 1, of the byte at `offset`; columns count characters.
-pub fn position(sql: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn position(sql: &str, offset: usize) -> (usize, usize) {
     let before = &sql[..sql.floor_char_boundary(offset)];
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -35,7 +35,7 @@ pub fn position(sql: &str, offset: usize) -> (usize, usize) {
 }
 
 /// The words of `sql` that could be names, in lower case, quoted ones included.
-pub fn words(sql: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(sql: &str) -> impl Iterator<Item = String> {
     sql.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)

@@ -7,18 +7,24 @@ const ALIKE: f64 = 0.72;
 const OFFERED: usize = 3;
 
 /// The name among `names` that `given` most likely stands for, if any is near enough.
-pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    given: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     closest(given, names, 1).pop()
 }
 
 /// `Did you mean a, b or c?`, where any of the names is near enough to `given`.
-pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn did_you_mean<'a>(
+    given: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
     let near = closest(given, names, OFFERED);
     (!near.is_empty()).then(|| format!("Did you mean {}?", alternatives(&near)))
 }
 
 /// `a`, `a or b`, `a, b or c`.
-pub fn alternatives(names: &[&str]) -> String {
+pub(crate) fn alternatives(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -27,7 +33,7 @@ pub fn alternatives(names: &[&str]) -> String {
 }
 
 /// Up to `count` names that `given` may stand for, the likeliest first.
-pub fn closest<'a>(
+pub(crate) fn closest<'a>(
     given: &str,
     names: impl IntoIterator<Item = &'a str>,
     count: usize,

@@ -15,7 +15,7 @@ use crate::command::interface::toolset::Toolset;
 use crate::text::suggest::did_you_mean;
 
 /// `version` in the command table.
-pub const VERSION: Command = Command {
+pub(crate) const VERSION: Command = Command {
     name: "version",
     title: "Version",
     group: Group::About,
@@ -29,7 +29,7 @@ pub const VERSION: Command = Command {
 };
 
 /// `help` in the command table.
-pub const HELP: Command = Command {
+pub(crate) const HELP: Command = Command {
     name: "help",
     title: "Help",
     group: Group::About,
@@ -46,7 +46,7 @@ pub const HELP: Command = Command {
 };
 
 /// Runs `version`.
-pub fn version(context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn version(context: &mut Context, _arguments: &Arguments) -> Result<Output, Failure> {
     let revisions = context.registry.revisions;
     let source = rusqlite::ffi::SQLITE_SOURCE_ID.to_str().unwrap_or_default();
     let mut output = Output {
@@ -72,7 +72,7 @@ pub fn version(context: &mut Context, _arguments: &Arguments) -> Result<Output, 
 }
 
 /// Runs `help`.
-pub fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn help(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let served = context.audience.tools(context.registry);
     if arguments.flag("markdown") {
         return Ok(Output {

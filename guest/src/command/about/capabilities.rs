@@ -20,7 +20,7 @@ use crate::host::interrupt::InterruptCheck;
 use crate::text::suggest::did_you_mean;
 
 /// `capabilities` in the command table.
-pub const CAPABILITIES: Command = Command {
+pub(crate) const CAPABILITIES: Command = Command {
     name: "capabilities",
     title: "Capabilities",
     group: Group::About,
@@ -39,7 +39,7 @@ pub const CAPABILITIES: Command = Command {
 };
 
 /// `functions` in the command table.
-pub const FUNCTIONS: Command = Command {
+pub(crate) const FUNCTIONS: Command = Command {
     name: "functions",
     title: "Functions",
     group: Group::About,
@@ -241,7 +241,10 @@ const KNOWN: &[Capability] = &[
 ];
 
 /// Runs `capabilities`.
-pub fn capabilities(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn capabilities(
+    context: &mut Context,
+    arguments: &Arguments,
+) -> Result<Output, Failure> {
     let listed: Vec<&Capability>;
     let mut notes = Vec::new();
     let mut results = Vec::new();
@@ -315,7 +318,7 @@ fn answers(connection: &Connection, capability: &Capability) -> bool {
 }
 
 /// Runs `functions`.
-pub fn functions(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn functions(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.output.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
     context

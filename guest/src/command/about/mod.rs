@@ -4,5 +4,5 @@
 //! - [`capabilities`]: `capabilities` and `functions`, by trying the engine.
 
 #[expect(clippy::module_inception, reason = "the command of that name")]
-pub mod about;
-pub mod capabilities;
+pub(crate) mod about;
+pub(crate) mod capabilities;

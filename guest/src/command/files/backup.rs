@@ -15,7 +15,7 @@ use crate::host::interrupt::InterruptCheck;
 use crate::storage::streams::STREAM;
 
 /// `backup` in the command table.
-pub const BACKUP: Command = Command {
+pub(crate) const BACKUP: Command = Command {
     name: "backup",
     title: "Back up",
     group: Group::Files,
@@ -36,7 +36,7 @@ pub const BACKUP: Command = Command {
 };
 
 /// `restore` in the command table.
-pub const RESTORE: Command = Command {
+pub(crate) const RESTORE: Command = Command {
     name: "restore",
     title: "Restore",
     group: Group::Files,
@@ -55,7 +55,7 @@ pub const RESTORE: Command = Command {
 const PAGES: i32 = 256;
 
 /// Runs `backup`.
-pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     no_stream(file, "written to standard output", "dump")?;
     let busy_ms = context.settings.engine.limits.busy_ms;
@@ -82,7 +82,7 @@ pub fn backup(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
 }
 
 /// Runs `restore`.
-pub fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     no_stream(file, "read from standard input", "batch")?;
     if context.settings.engine.readonly {
@@ -162,7 +162,7 @@ fn header(connection: &Connection) -> rusqlite::Result<Header> {
 ///
 /// As for [`Engine::source`](crate::engine::Engine::source), and `invalid_state` if
 /// another program left it in the middle of a transaction and it may not be written here.
-pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
+pub(crate) fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
     let mut source = context.engine.source(file)?;
     match source.look(|_| Ok(())) {
         Ok(()) => Ok(source),
@@ -187,7 +187,7 @@ pub fn readable(context: &Context, file: &str) -> Result<Database, Failure> {
 }
 
 /// Refuses `-` for what has to be read and written out of order.
-pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
+pub(crate) fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
     if file == STREAM {
         return Err(Failure::new(
             Status::Unsupported,
@@ -199,7 +199,7 @@ pub fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Failure> {
 }
 
 /// Whether SQLite finds nothing wrong with a database that comes from elsewhere.
-pub fn check_integrity(
+pub(crate) fn check_integrity(
     connection: &Connection,
     title: &str,
 ) -> rusqlite::Result<Result<(), Failure>> {

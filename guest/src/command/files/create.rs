@@ -8,7 +8,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 
 /// `create` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "create",
     title: "Create database",
     group: Group::Files,
@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `create`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let path = arguments.required_text("path");
     let staged_database = context.engine.staged_database(path, false)?;
     // Writes the header, and with it the first page.

@@ -22,7 +22,7 @@ use crate::engine::schema::catalogue::{quote, rows};
 use crate::engine::schema::objects::{Object, Stored, objects};
 
 /// `migrate` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "migrate",
     title: "Migrate",
     group: Group::Files,
@@ -60,7 +60,7 @@ const HEADER: [&str; 5] = [
 ];
 
 /// Runs `migrate`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let (file, name) = (
         arguments.required_text("source"),
         arguments.required_text("destination"),

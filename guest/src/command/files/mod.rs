@@ -6,10 +6,10 @@
 //!
 //! A new file gets its name when it is complete ([`crate::storage::streams`]).
 
-pub mod backup;
-pub mod create;
-pub mod dump;
-pub mod export;
-pub mod import;
-pub mod migrate;
-pub mod text_output;
+pub(crate) mod backup;
+pub(crate) mod create;
+pub(crate) mod dump;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod migrate;
+pub(crate) mod text_output;

@@ -10,13 +10,14 @@ use crate::command::interface::context::{Context, Outlet};
 use crate::storage::streams::{Files, STREAM, Writer};
 
 /// The file to make.
-pub const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
+pub(crate) const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
 
 /// Whether an existing file may be replaced.
-pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace an existing file.");
+pub(crate) const OVERWRITE: Argument =
+    option("overwrite", Shape::Flag, "Replace an existing file.");
 
 /// Where text goes.
-pub enum TextOutput {
+pub(crate) enum TextOutput {
     /// Into a file.
     File {
         /// The file.
@@ -43,7 +44,7 @@ impl TextOutput {
     /// # Errors
     ///
     /// As for [`Files::write`].
-    pub fn open(context: &Context, arguments: &Arguments) -> Result<Self, Failure> {
+    pub(crate) fn open(context: &Context, arguments: &Arguments) -> Result<Self, Failure> {
         match arguments.text(OUT.name) {
             Some(STREAM) if let Some(outlet) = &context.outlet => Ok(Self::Outlet(outlet.clone())),
             Some(name) => Ok(Self::File {
@@ -63,12 +64,12 @@ impl TextOutput {
     }
 
     /// Whether it is for reading rather than for programs.
-    pub fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text { .. })
     }
 
     /// A row or a statement has been written. False if it did not fit, and is gone again.
-    pub fn row(&mut self) -> bool {
+    pub(crate) fn row(&mut self) -> bool {
         match self {
             Self::File { .. } | Self::Outlet(_) => true,
             Self::Text {
@@ -92,7 +93,7 @@ impl TextOutput {
     /// # Errors
     ///
     /// As for [`Files::write`].
-    pub fn finish(self, files: &Files, output: &mut Output) -> Result<bool, Failure> {
+    pub(crate) fn finish(self, files: &Files, output: &mut Output) -> Result<bool, Failure> {
         match self {
             Self::File { writer, name } => {
                 let bytes = writer.position();

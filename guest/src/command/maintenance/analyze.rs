@@ -14,7 +14,7 @@ use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 
 /// `analyze` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "analyze",
     title: "Analyze",
     group: Group::Maintenance,
@@ -31,7 +31,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `analyze`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.output.max_rows;
     let database = context.engine.database(arguments.db())?;
     let table = match arguments.text("table") {

@@ -15,7 +15,7 @@ use crate::engine::schema::catalogue::{rows, text};
 use crate::engine::statement::params::Params;
 
 /// `checkpoint` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "checkpoint",
     title: "Checkpoint",
     group: Group::Maintenance,
@@ -38,10 +38,10 @@ pub const COMMAND: Command = Command {
 
 /// The modes of SQLite, the default first: what people expect of a checkpoint is that afterwards
 /// the file is whole and the log is gone, which only this one promises.
-pub const MODES: [&str; 4] = ["truncate", "passive", "full", "restart"];
+pub(crate) const MODES: [&str; 4] = ["truncate", "passive", "full", "restart"];
 
 /// Runs `checkpoint`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let mode = arguments.text("mode").unwrap_or(MODES[0]);
     let database = context.engine.database(arguments.db())?;
     let journal = database.inspect(|connection| {

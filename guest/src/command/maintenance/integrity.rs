@@ -13,7 +13,7 @@ use crate::engine::schema::catalogue::{Relation, is_stop, quote, relations, rows
 use crate::engine::schema::resolve::find;
 
 /// `integrity-check` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "integrity-check",
     title: "Check integrity",
     group: Group::Maintenance,
@@ -34,7 +34,7 @@ pub const COMMAND: Command = Command {
 const MOST: usize = 100;
 
 /// Runs `integrity-check`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let quick = arguments.flag("quick");
     let name = arguments.text("table").map(str::to_owned);
     context

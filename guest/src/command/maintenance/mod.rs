@@ -3,7 +3,7 @@
 //! - [`integrity`]: `integrity-check`. [`stats`]: sizes and settings.
 //! - [`checkpoint`]: the write-ahead log. [`analyze`]: statistics for the query planner.
 
-pub mod analyze;
-pub mod checkpoint;
-pub mod integrity;
-pub mod stats;
+pub(crate) mod analyze;
+pub(crate) mod checkpoint;
+pub(crate) mod integrity;
+pub(crate) mod stats;

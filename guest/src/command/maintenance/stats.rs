@@ -16,7 +16,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{is_stop, rows, text};
 
 /// `stats` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "stats",
     title: "Statistics",
     group: Group::Maintenance,
@@ -40,7 +40,7 @@ pub const COMMAND: Command = Command {
 const MEASURED_BYTES: i64 = 128 << 20;
 
 /// Runs `stats`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.output.max_rows;
     let bound = if arguments.flag("full") {
         i64::MAX

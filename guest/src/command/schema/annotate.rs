@@ -15,7 +15,7 @@ const LISTED: usize = 5;
 
 /// Adds a column `note` to a list, if there is a note on any of its rows; `about` gives it for the
 /// name in the first column.
-pub fn beside<'a>(rows: &mut Rows, about: impl Fn(&str) -> Option<&'a str>) {
+pub(crate) fn beside<'a>(rows: &mut Rows, about: impl Fn(&str) -> Option<&'a str>) {
     let notes: Vec<&str> = rows
         .rows
         .iter()
@@ -38,7 +38,7 @@ pub fn beside<'a>(rows: &mut Rows, about: impl Fn(&str) -> Option<&'a str>) {
 
 /// Notes on tables and columns that are not there, a sentence each. A database without tables may
 /// get them yet.
-pub fn unmatched(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn unmatched(connection: &Connection, notes: &Notes) -> rusqlite::Result<Vec<String>> {
     let tables = relations(connection)?;
     let names: Vec<&str> = tables
         .iter()

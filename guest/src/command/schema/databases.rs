@@ -11,7 +11,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{quote, rows, text};
 
 /// `databases` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "databases",
     title: "Databases",
     group: Group::Schema,
@@ -26,7 +26,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `databases`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let readonly = context.settings.engine.readonly;
     let database = context.engine.database(arguments.db())?;
     let title = database.title().to_owned();

@@ -8,7 +8,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 
 /// `explain` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "explain",
     title: "Explain",
     group: Group::Schema,
@@ -27,7 +27,7 @@ pub const COMMAND: Command = Command {
 /// # Errors
 ///
 /// What [`Database::explain`](crate::engine::database::Database::explain) refuses.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let sql = arguments.required_text("sql");
     context.engine.database(arguments.db())?.explain(sql)
 }

@@ -15,7 +15,7 @@ use crate::engine::schema::pattern::Pattern;
 use crate::text::lexer;
 
 /// `indexes` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "indexes",
     title: "Indexes",
     group: Group::Schema,
@@ -30,7 +30,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `indexes`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.output.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
     context
@@ -75,7 +75,7 @@ fn list(connection: &Connection, pattern: Option<&str>, most: u32) -> rusqlite::
 
 /// An index.
 #[derive(Clone, Debug)]
-pub struct Index {
+pub(crate) struct Index {
     /// The schema that it is in.
     pub schema: String,
     /// Its name.
@@ -94,7 +94,7 @@ pub struct Index {
 
 impl Index {
     /// The index on one line.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let mut line = format!("{} ({})", self.name, self.columns.join(", "));
         match (self.origin, self.unique) {
             ("CREATE INDEX", false) => {}
@@ -112,7 +112,7 @@ impl Index {
     }
 
     /// The index as JSON.
-    pub fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         json!({
             "name": self.name,
             "columns": self.columns,
@@ -126,7 +126,7 @@ impl Index {
 /// The indexes that are wanted, in the order of their tables; those of shadow tables are left out.
 ///
 /// `wanted` sees them before their columns are known.
-pub fn indexes(
+pub(crate) fn indexes(
     connection: &Connection,
     wanted: impl Fn(&Index) -> bool,
 ) -> rusqlite::Result<Vec<Index>> {

@@ -4,11 +4,11 @@
 //! - [`explain`]: how a statement would run.
 //! - [`annotate`]: the owner's notes, beside what they are about.
 
-pub mod annotate;
-pub mod databases;
-pub mod describe;
-pub mod explain;
-pub mod indexes;
+pub(crate) mod annotate;
+pub(crate) mod databases;
+pub(crate) mod describe;
+pub(crate) mod explain;
+pub(crate) mod indexes;
 #[expect(clippy::module_inception, reason = "the command of that name")]
-pub mod schema;
-pub mod tables;
+pub(crate) mod schema;
+pub(crate) mod tables;

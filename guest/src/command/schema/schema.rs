@@ -16,7 +16,7 @@ use crate::engine::schema::pattern::Pattern;
 use crate::text::lexer;
 
 /// `schema` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "schema",
     title: "Schema",
     group: Group::Schema,
@@ -33,7 +33,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `schema`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let pattern = arguments.text("pattern").map(str::to_owned);
     let indent = arguments.flag("indent");
     let json = arguments.wants_json();

@@ -15,7 +15,7 @@ use crate::engine::schema::pattern::Pattern;
 use crate::text::suggest::{alternatives, closest};
 
 /// `tables` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "tables",
     title: "Tables",
     group: Group::Schema,
@@ -30,7 +30,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `tables`.
-pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let most = context.settings.output.max_rows;
     let pattern = arguments.text("pattern").map(str::to_owned);
     let notes = context.engine.notes(arguments.db());
@@ -55,7 +55,7 @@ pub fn tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Fa
 }
 
 /// Runs `list_tables`: the same, less what a reader of data has no use for.
-pub fn list_tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn list_tables(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let mut output = tables(context, arguments)?;
     if let Some(rows) = &mut output.rows {
         for column in ["columns", "kind"] {

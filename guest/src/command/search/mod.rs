@@ -3,7 +3,7 @@
 //! - [`index_text`]: makes a full-text index. [`search`]: searches one.
 //! - [`vector_search`]: the nearest vectors of a column.
 
-pub mod index_text;
+pub(crate) mod index_text;
 #[expect(clippy::module_inception, reason = "the command of that name")]
-pub mod search;
-pub mod vector_search;
+pub(crate) mod search;
+pub(crate) mod vector_search;

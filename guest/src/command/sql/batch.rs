@@ -9,7 +9,7 @@ use crate::command::interface::command::{Command, Group, WRITES};
 use crate::command::interface::context::Context;
 
 /// `batch` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "batch",
     title: "Batch",
     group: Group::Sql,
@@ -28,7 +28,7 @@ pub const COMMAND: Command = Command {
 /// # Errors
 ///
 /// What [`Database::batch`](crate::engine::database::Database::batch) refuses.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let sql = arguments.required_text("sql");
     context
         .engine

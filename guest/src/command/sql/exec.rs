@@ -10,7 +10,7 @@ use crate::command::interface::context::Context;
 use crate::engine::database::WriteMode;
 
 /// `exec` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "exec",
     title: "Execute",
     group: Group::Sql,
@@ -35,7 +35,7 @@ pub const COMMAND: Command = Command {
 /// # Errors
 ///
 /// What [`Database::exec`](crate::engine::database::Database::exec) refuses, and `params` that cannot be bound.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let params = params(arguments)?;
     let sql = arguments.required_text("sql");
     context

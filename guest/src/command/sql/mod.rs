@@ -5,6 +5,6 @@
 //!
 //! `run`, the fourth command of the group, is the shell's: [`crate::shell::run`].
 
-pub mod batch;
-pub mod exec;
-pub mod query;
+pub(crate) mod batch;
+pub(crate) mod exec;
+pub(crate) mod query;

@@ -9,7 +9,7 @@ use crate::command::interface::context::Context;
 use crate::engine::statement::params::Params;
 
 /// `query` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "query",
     title: "Query",
     group: Group::Sql,
@@ -35,7 +35,7 @@ pub const COMMAND: Command = Command {
 /// # Errors
 ///
 /// What [`Database::query`](crate::engine::database::Database::query) refuses, and `params` that cannot be bound.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let params = params(arguments)?;
     // The table lets nothing through that does not fit.
     let limit = arguments

@@ -3,4 +3,4 @@
 //! What is recorded and how it is reverted is the engine's: [`crate::engine::undo`].
 
 #[expect(clippy::module_inception, reason = "the command of that name")]
-pub mod undo;
+pub(crate) mod undo;

@@ -12,7 +12,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::rows;
 
 /// `history` in the command table.
-pub const HISTORY: Command = Command {
+pub(crate) const HISTORY: Command = Command {
     name: "history",
     title: "History",
     group: Group::Undo,
@@ -27,7 +27,7 @@ pub const HISTORY: Command = Command {
 };
 
 /// `undo` in the command table.
-pub const UNDO: Command = Command {
+pub(crate) const UNDO: Command = Command {
     name: "undo",
     title: "Undo",
     group: Group::Undo,

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ffi};
 /// # Errors
 ///
 /// None that SQLite documents.
-pub fn counters(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, String)>> {
+pub(crate) fn counters(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, String)>> {
     let of = |operation| counter(connection, operation);
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
     // SAFETY: they take no pointer.

@@ -1,8 +1,8 @@
 //! One connection: how it is opened, and what is fixed on it before any SQL of a client is seen.
 
-pub mod db_status;
+pub(crate) mod db_status;
 mod functions;
-pub mod vector;
+pub(crate) mod vector;
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::settings::EngineLimits;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// SQLITE_OPEN_READONLY.
     Read,
     /// SQLITE_OPEN_READWRITE. Never so that it is created.
@@ -36,14 +36,14 @@ const PARSER_DEPTH: i32 = 250;
 const TRIGGER_DEPTH: i32 = 100;
 
 /// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern. In bytes.
-pub const PATTERN_LENGTH: i32 = 5_000;
+pub(crate) const PATTERN_LENGTH: i32 = 5_000;
 
 /// Opens `name` and fixes everything on it. `None` is a private database in memory.
 ///
 /// # Errors
 ///
 /// Whatever SQLite says about the file; opening itself reads nothing of it.
-pub fn open(
+pub(crate) fn open(
     name: Option<&str>,
     access: Access,
     limits: &EngineLimits,
@@ -141,7 +141,7 @@ fn watch(
 /// that SQLite says "out of memory" before the host aborts the sandbox.
 ///
 /// It holds for the whole process. SQLite lowers it on this request and never raises it.
-pub fn limit_heap(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
+pub(crate) fn limit_heap(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
     let bytes = limits.memory_bytes / 4 * 3;
     connection.execute_batch(&format!("PRAGMA hard_heap_limit={bytes}"))
 }

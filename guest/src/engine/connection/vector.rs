@@ -13,11 +13,11 @@ use rusqlite::{Connection, ffi};
 use sqlite_vec as _;
 
 /// The most numbers that a vector may have.
-pub const MOST: usize = 1 << 16;
+pub(crate) const MOST: usize = 1 << 16;
 
 /// What is meant by near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// One minus the cosine of the angle between both.
     Cosine,
     /// The Euclidean distance.
@@ -27,11 +27,11 @@ pub enum Measure {
 }
 
 /// A number as it is stored: a little-endian 32-bit float.
-pub type Float = [u8; 4];
+pub(crate) type Float = [u8; 4];
 
 /// What a value of a column is, seen as a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored<'a> {
+pub(crate) enum Stored<'a> {
     /// Its numbers.
     Vector(&'a [Float]),
     /// NULL.
@@ -45,7 +45,7 @@ pub enum Stored<'a> {
 }
 
 /// Reads a value; what is not stored as floats becomes such in `buffer`.
-pub fn read<'a>(value: ValueRef<'a>, buffer: &'a mut Vec<Float>) -> Stored<'a> {
+pub(crate) fn read<'a>(value: ValueRef<'a>, buffer: &'a mut Vec<Float>) -> Stored<'a> {
     match value {
         ValueRef::Null => Stored::Nothing,
         ValueRef::Integer(_) | ValueRef::Real(_) => Stored::Number,
@@ -90,7 +90,7 @@ fn sums(a: &[f32], b: &[Float], terms: impl Fn(f32, f32) -> (f32, f32)) -> (f32,
 
 /// A vector to compare others with.
 #[derive(Clone, Debug)]
-pub struct Probe {
+pub(crate) struct Probe {
     numbers: Vec<f32>,
     measure: Measure,
     length: f32,
@@ -98,7 +98,7 @@ pub struct Probe {
 
 impl Probe {
     /// `None` if it has no direction, and the measure needs one.
-    pub fn new(numbers: Vec<f32>, measure: Measure) -> Option<Self> {
+    pub(crate) fn new(numbers: Vec<f32>, measure: Measure) -> Option<Self> {
         let length = numbers
             .iter()
             .map(|number| number * number)
@@ -112,7 +112,7 @@ impl Probe {
     }
 
     /// How many numbers it has.
-    pub fn dimensions(&self) -> usize {
+    pub(crate) fn dimensions(&self) -> usize {
         self.numbers.len()
     }
 
@@ -120,7 +120,7 @@ impl Probe {
     ///
     /// Not by sqlite-vec's functions: there is none for the dot product, and in the sandbox that for the
     /// cosine takes 1.7 times as long.
-    pub fn distance(&self, other: &[Float]) -> Option<f64> {
+    pub(crate) fn distance(&self, other: &[Float]) -> Option<f64> {
         let numbers = self.numbers.as_slice();
         let distance = match self.measure {
             Measure::Dot => -sums(numbers, other, |a, b| (a * b, 0.0)).0,
@@ -162,14 +162,14 @@ impl<T> Eq for Near<T> {}
 
 /// The nearest so far, no more than were asked for.
 #[derive(Debug)]
-pub struct Nearest<T> {
+pub(crate) struct Nearest<T> {
     most: usize,
     heap: BinaryHeap<Near<T>>,
 }
 
 impl<T> Nearest<T> {
     /// The `most` nearest.
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
             heap: BinaryHeap::new(),
@@ -177,7 +177,7 @@ impl<T> Nearest<T> {
     }
 
     /// Offers one; what it is, is asked only if it is kept.
-    pub fn offer<E>(
+    pub(crate) fn offer<E>(
         &mut self,
         distance: f64,
         what: impl FnOnce() -> Result<T, E>,
@@ -193,7 +193,7 @@ impl<T> Nearest<T> {
     }
 
     /// Those that were kept with their distances, the nearest first.
-    pub fn finish(self) -> impl Iterator<Item = (f64, T)> {
+    pub(crate) fn finish(self) -> impl Iterator<Item = (f64, T)> {
         let sorted = self.heap.into_sorted_vec().into_iter();
         sorted.map(|Near(distance, what)| (distance, what))
     }
@@ -214,7 +214,7 @@ unsafe extern "C" {
 /// # Errors
 ///
 /// SQLite's, if memory is used up.
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let mut message = ptr::null_mut();
     // SAFETY: the connection is open; the library is linked in, so it needs no routines; a message
     // is allocated by SQLite and is ours to free.

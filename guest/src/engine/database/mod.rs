@@ -14,12 +14,12 @@ mod batch;
 mod recorded;
 mod report;
 mod run;
-pub mod shell;
+pub(crate) mod shell;
 mod shell_transaction;
-pub mod staged;
+pub(crate) mod staged;
 mod tracked;
 mod undone;
-pub mod work;
+pub(crate) mod work;
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use rusqlite::{Connection, ffi};
 
 use self::recorded::WarnedWrites;
 use self::shell_transaction::ShellTransaction;
-pub use self::tracked::WriteMode;
+pub(crate) use self::tracked::WriteMode;
 use super::connection::{self, Access};
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;

@@ -386,7 +386,7 @@ fn internal() -> Failure {
 }
 
 /// The statements of `sql`, each with its semicolon, without those that are empty.
-pub fn statements(sql: &str) -> Vec<&str> {
+pub(crate) fn statements(sql: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
     for token in crate::text::lexer::tokens(sql) {

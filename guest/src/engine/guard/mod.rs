@@ -5,5 +5,5 @@
 //!
 //! The other guards stand where they act; [`super::database`] lists all five.
 
-pub mod authorizer;
-pub mod pragma;
+pub(crate) mod authorizer;
+pub(crate) mod pragma;

@@ -146,7 +146,7 @@ const PRAGMAS: &[Pragma] = &[
 
 /// What a statement with a pragma may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PragmaAccess {
+pub(crate) enum PragmaAccess {
     /// Only look.
     Read,
     /// Change the database and the harmless settings.
@@ -171,7 +171,11 @@ pub enum PragmaRefusal {
 }
 
 /// Judges `PRAGMA name`, `PRAGMA name = value` and `PRAGMA name(value)`.
-pub fn judge(name: &str, value: Option<&str>, reach: PragmaAccess) -> Result<(), PragmaRefusal> {
+pub(crate) fn judge(
+    name: &str,
+    value: Option<&str>,
+    reach: PragmaAccess,
+) -> Result<(), PragmaRefusal> {
     let Some(pragma) = PRAGMAS
         .iter()
         .find(|pragma| pragma.name.eq_ignore_ascii_case(name))
@@ -206,7 +210,7 @@ pub fn judge(name: &str, value: Option<&str>, reach: PragmaAccess) -> Result<(),
 }
 
 /// The names of all pragmas that are let through in some form.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PRAGMAS.iter().map(|pragma| pragma.name)
 }
 

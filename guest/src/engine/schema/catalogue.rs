@@ -17,7 +17,7 @@ const ROWS_TOGETHER: u64 = 1_000_000;
 
 /// A table or view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Relation {
+pub(crate) struct Relation {
     /// `main`, `temp`, or the name it is attached by.
     pub schema: String,
     /// Its name.
@@ -34,12 +34,12 @@ pub struct Relation {
 
 impl Relation {
     /// Its name for an SQL statement.
-    pub fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         format!("{}.{}", quote(&self.schema), quote(&self.name))
     }
 
     /// Its name for a reader.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         if self.schema == "main" {
             self.name.clone()
         } else {
@@ -48,7 +48,7 @@ impl Relation {
     }
 
     /// Whether it is SQLite's own.
-    pub fn is_internal(&self) -> bool {
+    pub(crate) fn is_internal(&self) -> bool {
         self.name
             .get(..7)
             .is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
@@ -56,7 +56,7 @@ impl Relation {
 }
 
 /// Every table and view, in the order of their names; internal and shadow tables too.
-pub fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
+pub(crate) fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
     let mut statement = connection.prepare(
         "SELECT schema, name, type, ncol, wr, strict FROM pragma_table_list \
          ORDER BY name COLLATE NOCASE, schema",
@@ -75,18 +75,18 @@ pub fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
 }
 
 /// A text column, also where it is not UTF-8 or NULL.
-pub fn text(row: &Row<'_>, index: impl RowIndex) -> rusqlite::Result<String> {
+pub(crate) fn text(row: &Row<'_>, index: impl RowIndex) -> rusqlite::Result<String> {
     Ok(text_of(row.get_ref(index)?).unwrap_or_default())
 }
 
 /// A name in quotes, whatever it holds.
-pub fn quote(name: &str) -> String {
+pub(crate) fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// How many rows a table has, as far as it was worth finding out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Count {
+pub(crate) enum Count {
     /// Exactly so many.
     Exact(u64),
     /// So many or more.
@@ -99,7 +99,7 @@ pub enum Count {
 
 impl Count {
     /// The count as a value of a result.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         match self {
             Self::Exact(count) => Value::Integer(i64::try_from(*count).unwrap_or(i64::MAX)),
             Self::AtLeast(count) => Value::Text(format!("≥{count}")),
@@ -110,7 +110,7 @@ impl Count {
 
 /// Counts rows, and stops where that would take long.
 #[derive(Debug)]
-pub struct Counter {
+pub(crate) struct Counter {
     left: u64,
     each: u64,
     exact_bytes: i64,
@@ -131,7 +131,11 @@ impl Counter {
     ///
     /// # Errors
     /// Only if the call was stopped; a table that cannot be counted is a [`Count`] too.
-    pub fn count(&mut self, connection: &Connection, table: &Relation) -> rusqlite::Result<Count> {
+    pub(crate) fn count(
+        &mut self,
+        connection: &Connection,
+        table: &Relation,
+    ) -> rusqlite::Result<Count> {
         // A view may take any time to give its first row.
         if table.kind == "view" {
             return Ok(Count::Uncounted);
@@ -179,7 +183,7 @@ impl Counter {
 
     /// A counter that takes every database for a large one.
     #[cfg(test)]
-    pub fn bounded(each: u64, together: u64) -> Self {
+    pub(crate) fn bounded(each: u64, together: u64) -> Self {
         Self {
             left: together,
             each,
@@ -189,7 +193,7 @@ impl Counter {
 }
 
 /// Whether the call was stopped, rather than one table being at fault.
-pub fn is_stop(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_stop(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::OperationInterrupted | ErrorCode::OutOfMemory | ErrorCode::DatabaseBusy)
@@ -197,7 +201,7 @@ pub fn is_stop(error: &rusqlite::Error) -> bool {
 }
 
 /// A result whose columns are these, each with its type.
-pub fn rows(columns: &[(&str, &str)], rows: Vec<Vec<Value>>, most: u32) -> Rows {
+pub(crate) fn rows(columns: &[(&str, &str)], rows: Vec<Vec<Value>>, most: u32) -> Rows {
     let total = rows.len() as u64;
     let mut rows = rows;
     rows.truncate(most as usize);

@@ -7,7 +7,7 @@ use crate::answer::value::text_of;
 
 /// One column.
 #[derive(Clone, Debug)]
-pub struct TableColumn {
+pub(crate) struct TableColumn {
     /// Its name.
     pub name: String,
     /// Its type, as it was declared.
@@ -24,7 +24,7 @@ pub struct TableColumn {
 
 /// How a column comes by its values, <https://www.sqlite.org/pragma.html#pragma_table_xinfo>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
+pub(crate) enum ColumnKind {
     /// They are stored.
     Plain,
     /// A virtual table keeps it out of `SELECT *`.
@@ -38,7 +38,7 @@ pub enum ColumnKind {
 impl TableColumn {
     /// Whether it holds text by its declaration: rules 1 and 2 of
     /// <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
-    pub fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         let declared = self.declared.to_ascii_uppercase();
         !declared.contains("INT")
             && ["CHAR", "CLOB", "TEXT"]
@@ -51,7 +51,7 @@ impl TableColumn {
 ///
 /// # Errors
 /// SQLite's, for a view that does not work among others.
-pub fn columns(
+pub(crate) fn columns(
     connection: &Connection,
     schema: &str,
     table: &str,
@@ -80,7 +80,7 @@ pub fn columns(
 }
 
 /// A name by which a table with these columns has its rowid, if they leave one.
-pub fn rowid(columns: &[TableColumn]) -> Option<&'static str> {
+pub(crate) fn rowid(columns: &[TableColumn]) -> Option<&'static str> {
     let taken = |name: &&str| {
         columns
             .iter()

@@ -11,7 +11,7 @@ use crate::text::lexer::Token;
 
 /// Where the text of an FTS5 table is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub(crate) enum Content {
     /// In the FTS5 table itself.
     Own,
     /// In this table or view.
@@ -22,7 +22,7 @@ pub enum Content {
 
 /// An FTS5 table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextIndex {
+pub(crate) struct TextIndex {
     /// Its name.
     pub name: String,
     /// Its columns, in order.
@@ -32,7 +32,9 @@ pub struct TextIndex {
 }
 
 /// The FTS5 tables of `main`, by name; and the names of those of older versions of FTS.
-pub fn text_indexes(connection: &Connection) -> rusqlite::Result<(Vec<TextIndex>, Vec<String>)> {
+pub(crate) fn text_indexes(
+    connection: &Connection,
+) -> rusqlite::Result<(Vec<TextIndex>, Vec<String>)> {
     let mut statement = connection.prepare(
         "SELECT name, sql FROM main.sqlite_schema \
          WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' ORDER BY name COLLATE NOCASE",
@@ -89,7 +91,7 @@ fn content(parts: &[Vec<Token<'_>>]) -> Content {
 }
 
 /// A name or a string without its quotes.
-pub fn plain(token: &str) -> String {
+pub(crate) fn plain(token: &str) -> String {
     let Some(first) = token.chars().next() else {
         return String::new();
     };

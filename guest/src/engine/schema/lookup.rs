@@ -15,7 +15,7 @@ const LISTED: usize = 40;
 /// # Errors
 ///
 /// SQLITE_CORRUPT with a sentence, for the first that is not.
-pub fn check_names(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn check_names(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -40,7 +40,7 @@ pub fn check_names(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The three tables of the R-Tree or Geopoly table that `table` belongs to, if it does.
-pub fn rtree_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn rtree_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let base = ["_node", "_rowid", "_parent"]
         .iter()
         .find_map(|suffix| {
@@ -74,7 +74,7 @@ pub fn rtree_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<St
 }
 
 /// What may have been meant by a name that does not exist.
-pub fn hint(connection: &Connection, error: &rusqlite::Error, sql: &str) -> Option<String> {
+pub(crate) fn hint(connection: &Connection, error: &rusqlite::Error, sql: &str) -> Option<String> {
     let (rusqlite::Error::SqlInputError { msg: said, .. }
     | rusqlite::Error::SqliteFailure(_, Some(said))) = error
     else {

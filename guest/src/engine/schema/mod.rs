@@ -6,10 +6,10 @@
 //! - [`pattern`]: LIKE patterns for names.
 //! - [`lookup`]: what a name in an error may have meant.
 
-pub mod catalogue;
-pub mod columns;
-pub mod fts;
-pub mod lookup;
-pub mod objects;
-pub mod pattern;
-pub mod resolve;
+pub(crate) mod catalogue;
+pub(crate) mod columns;
+pub(crate) mod fts;
+pub(crate) mod lookup;
+pub(crate) mod objects;
+pub(crate) mod pattern;
+pub(crate) mod resolve;

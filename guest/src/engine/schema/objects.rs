@@ -7,7 +7,7 @@ use super::columns::{ColumnKind, columns, rowid};
 
 /// One row of the schema table that has SQL.
 #[derive(Clone, Debug)]
-pub struct Object {
+pub(crate) struct Object {
     /// `table`, `index`, `view` or `trigger`.
     pub kind: String,
     /// Its name.
@@ -22,22 +22,22 @@ pub struct Object {
 
 impl Object {
     /// Whether it is a table with rows of its own.
-    pub fn is_stored(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.kind == "table" && !self.is_virtual
     }
 
     /// Whether it is the table of AUTOINCREMENT's last numbers.
-    pub fn is_sequence(&self) -> bool {
+    pub(crate) fn is_sequence(&self) -> bool {
         self.name.eq_ignore_ascii_case("sqlite_sequence")
     }
 
     /// Whether it is a table of ANALYZE's that only some builds of SQLite make.
-    pub fn is_samples(&self) -> bool {
+    pub(crate) fn is_samples(&self) -> bool {
         self.is_statistics() && !self.name.eq_ignore_ascii_case("sqlite_stat1")
     }
 
     /// Whether it is one of the tables that ANALYZE makes.
-    pub fn is_statistics(&self) -> bool {
+    pub(crate) fn is_statistics(&self) -> bool {
         self.name
             .get(..11)
             .is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"))
@@ -45,7 +45,7 @@ impl Object {
 }
 
 /// Every object: tables in the order in which they were made, the sequence behind them, then the rest.
-pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
+pub(crate) fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
     let mut statement = connection.prepare(
         "SELECT type, name, tbl_name, sql, coalesce(rootpage, 0) = 0 FROM main.sqlite_schema \
          WHERE sql IS NOT NULL AND type IN ('table', 'index', 'view', 'trigger') \
@@ -66,7 +66,7 @@ pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
 
 /// What has to be written to make the rows of a table again.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// Its columns that are not generated, quoted; the rowid first, if it is kept.
     pub columns: Vec<String>,
     /// The key that puts its rows in order, quoted, if it has an obvious one.
@@ -78,7 +78,7 @@ pub struct Stored {
 impl Stored {
     /// The columns of `table`. The rowid is among them if `keep` wants it, and there is
     /// one that no column already is.
-    pub fn of(connection: &Connection, table: &str, keep: bool) -> rusqlite::Result<Self> {
+    pub(crate) fn of(connection: &Connection, table: &str, keep: bool) -> rusqlite::Result<Self> {
         let all = columns(connection, "main", table)?;
         let without: bool = connection.query_row(
             "SELECT count(*) FROM pragma_table_list(?1) WHERE schema = 'main' AND wr",
@@ -103,7 +103,7 @@ impl Stored {
     }
 
     /// Reads them, in the order of the rowid.
-    pub fn select(&self, table: &str) -> String {
+    pub(crate) fn select(&self, table: &str) -> String {
         let order = self
             .rowid
             .map(|rowid| format!(" ORDER BY {rowid}"))
@@ -116,7 +116,7 @@ impl Stored {
     }
 
     /// Writes one row of them.
-    pub fn insert(&self, table: &str) -> String {
+    pub(crate) fn insert(&self, table: &str) -> String {
         let places: Vec<String> = (1..=self.columns.len())
             .map(|at| format!("?{at}"))
             .collect();

@@ -8,14 +8,14 @@ use crate::engine::connection::PATTERN_LENGTH;
 
 /// A pattern for names: `%` and `_`, and `*` for those who expect it.
 #[derive(Clone, Debug)]
-pub struct Pattern<'a> {
+pub(crate) struct Pattern<'a> {
     given: &'a str,
     like: Option<CString>,
 }
 
 impl<'a> Pattern<'a> {
     /// The pattern of an argument. One that LIKE refuses, for its length or a NUL, stands for itself alone.
-    pub fn new(given: &'a str) -> Self {
+    pub(crate) fn new(given: &'a str) -> Self {
         let like = (given.len() <= PATTERN_LENGTH.unsigned_abs() as usize)
             .then(|| CString::new(given.replace('*', "%")).ok())
             .flatten();
@@ -23,7 +23,7 @@ impl<'a> Pattern<'a> {
     }
 
     /// Whether a name matches, in any case of ASCII letters.
-    pub fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         if name == self.given {
             return true;
         }

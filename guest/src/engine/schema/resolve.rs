@@ -8,7 +8,10 @@ use crate::text::escape::visible;
 use crate::text::suggest::did_you_mean;
 
 /// The table that a client means by `name`, or a refusal that offers what is near.
-pub fn find(connection: &Connection, name: &str) -> rusqlite::Result<Result<Relation, Failure>> {
+pub(crate) fn find(
+    connection: &Connection,
+    name: &str,
+) -> rusqlite::Result<Result<Relation, Failure>> {
     let all = relations(connection)?;
     // SQLite looks into temp first, then into main.
     let rank = |schema: &str| match schema {

@@ -13,7 +13,7 @@ use crate::text::suggest;
 
 /// What is known about the statement that failed.
 #[derive(Clone, Debug)]
-pub struct ErrorContext<'a> {
+pub(crate) struct ErrorContext<'a> {
     /// The owner's choices.
     pub settings: &'a EngineSettings,
     /// What the database is called.
@@ -33,7 +33,7 @@ pub struct ErrorContext<'a> {
 }
 
 /// The failure for a refusal of the gate.
-pub fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
+pub(crate) fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
     let what = &denial.what;
     match &denial.rule {
         Rule::Writes => writes(what, settings),
@@ -79,7 +79,7 @@ pub fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
 }
 
 /// The failure for a statement that writes where writing is refused; `what` is a verb phrase.
-pub fn writes(what: &str, settings: &EngineSettings) -> Failure {
+pub(crate) fn writes(what: &str, settings: &EngineSettings) -> Failure {
     if settings.readonly {
         Failure::new(
             Status::Readonly,
@@ -96,7 +96,7 @@ pub fn writes(what: &str, settings: &EngineSettings) -> Failure {
 }
 
 /// The failure for a write to what the operating system does not let us write.
-pub fn unwritable(title: &str) -> Failure {
+pub(crate) fn unwritable(title: &str) -> Failure {
     Failure::new(
         Status::Readonly,
         format!("{title} cannot be written: the permissions of the file or its folder forbid it."),
@@ -105,7 +105,7 @@ pub fn unwritable(title: &str) -> Failure {
 }
 
 /// The failure for a dry run of what no rollback undoes.
-pub fn no_dry_run(what: &str) -> Failure {
+pub(crate) fn no_dry_run(what: &str) -> Failure {
     Failure::new(
         Status::Unsupported,
         format!(
@@ -117,7 +117,7 @@ pub fn no_dry_run(what: &str) -> Failure {
 }
 
 /// The failure for a second statement.
-pub fn second() -> Failure {
+pub(crate) fn second() -> Failure {
     Failure::new(
         Status::Unsupported,
         "The SQL contains more than one statement, but this call runs exactly one; nothing was \
@@ -164,7 +164,7 @@ fn refused_pragma(what: &str, refusal: &PragmaRefusal, settings: &EngineSettings
 }
 
 /// The failure for an error of SQLite's, without suggestions of names.
-pub fn from_sqlite(error: &rusqlite::Error, about: &ErrorContext<'_>) -> Failure {
+pub(crate) fn from_sqlite(error: &rusqlite::Error, about: &ErrorContext<'_>) -> Failure {
     if let Some(failure) = about.interruption.as_ref().map(interrupted) {
         return failure;
     }
@@ -186,7 +186,7 @@ pub fn from_sqlite(error: &rusqlite::Error, about: &ErrorContext<'_>) -> Failure
 }
 
 /// The failure for a NUL byte in the SQL.
-pub fn nul() -> Failure {
+pub(crate) fn nul() -> Failure {
     Failure::new(
         Status::Syntax,
         "The SQL contains a NUL byte, and SQLite would ignore everything after it.",
@@ -195,7 +195,7 @@ pub fn nul() -> Failure {
 }
 
 /// The failure for SQL without a statement.
-pub fn empty() -> Failure {
+pub(crate) fn empty() -> Failure {
     Failure::new(
         Status::Syntax,
         "The SQL contains no statement, only white space or comments.",

@@ -3,9 +3,9 @@
 //! - [`params`]: values for its parameters. [`errors`]: its failure as a sentence to act on.
 //! - [`plan`]: how it would run.
 
-pub mod errors;
+pub(crate) mod errors;
 pub mod params;
-pub mod plan;
+pub(crate) mod plan;
 
 use rusqlite::{Batch, Connection, Statement};
 

@@ -6,7 +6,7 @@ use crate::answer::output::Output;
 use crate::answer::value::Value;
 
 /// What a plan is headed by.
-pub const TITLE: &str = "QUERY PLAN";
+pub(crate) const TITLE: &str = "QUERY PLAN";
 
 /// One step of a plan.
 struct Step {
@@ -16,7 +16,7 @@ struct Step {
 }
 
 /// Turns the rows of an EXPLAIN QUERY PLAN (id, parent, unused, detail) into a text, and keeps them as `plan`.
-pub fn draw(output: &mut Output) {
+pub(crate) fn draw(output: &mut Output) {
     let rows = output.rows.take().map(|rows| rows.rows).unwrap_or_default();
     let steps: Vec<Step> = rows
         .into_iter()

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ffi};
 
 /// Records every row of `main` that its connection changes, by whatever statement or trigger.
 #[derive(Debug)]
-pub struct Recorder<'c> {
+pub(crate) struct Recorder<'c> {
     session: *mut ffi::sqlite3_session,
     /// Tables that are passed over; SQLite holds its address.
     #[expect(clippy::box_collection, reason = "it must stay where it is")]
@@ -20,7 +20,7 @@ pub struct Recorder<'c> {
 
 /// What became of rows of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Rows that were not there before.
     pub inserted: u64,
     /// Rows that hold other values.
@@ -31,7 +31,7 @@ pub struct Counts {
 
 impl Counts {
     /// Adds what became of other rows.
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.inserted += other.inserted;
         self.updated += other.updated;
         self.deleted += other.deleted;
@@ -40,7 +40,7 @@ impl Counts {
 
 /// Changed rows, as they were and as they are.
 #[derive(Debug)]
-pub struct Changeset {
+pub(crate) struct Changeset {
     bytes: Bytes,
 }
 
@@ -65,7 +65,7 @@ impl Drop for Bytes {
 
 /// Why a changeset was not reverted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub(crate) struct Conflict {
     /// The table of the first row in the way; none for a reference between tables.
     pub table: Option<String>,
     /// What is in the way.
@@ -74,7 +74,7 @@ pub struct Conflict {
 
 /// What is in the way of taking a change back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConflictKind {
+pub(crate) enum ConflictKind {
     /// A row holds other values by now.
     Changed,
     /// A row is no longer there.
@@ -93,7 +93,10 @@ impl<'c> Recorder<'c> {
     /// # Errors
     ///
     /// SQLite's, if memory is used up.
-    pub fn start(connection: &'c Connection, except: &BTreeSet<String>) -> rusqlite::Result<Self> {
+    pub(crate) fn start(
+        connection: &'c Connection,
+        except: &BTreeSet<String>,
+    ) -> rusqlite::Result<Self> {
         let mut session = ptr::null_mut();
         // SAFETY: the connection is open for as long as the recorder lives, by the lifetime;
         // the name is a C string; `session` takes the pointer.
@@ -136,7 +139,7 @@ impl<'c> Recorder<'c> {
     /// # Errors
     ///
     /// SQLite's: `SQLITE_NOMEM` if there was too much to record.
-    pub fn changes(&self) -> rusqlite::Result<Changeset> {
+    pub(crate) fn changes(&self) -> rusqlite::Result<Changeset> {
         let (mut length, mut bytes): (c_int, *mut c_void) = (0, ptr::null_mut());
         // SAFETY: the session lives; both are taken by pointer.
         #[expect(unsafe_code, reason = "SQLite's C interface")]
@@ -175,7 +178,7 @@ impl From<Vec<u8>> for Changeset {
 
 impl Changeset {
     /// Its bytes, in SQLite's own form.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Ours(bytes) => bytes,
             Bytes::Theirs { start, length } => {
@@ -189,7 +192,7 @@ impl Changeset {
     }
 
     /// Whether nothing was changed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes().is_empty()
     }
 
@@ -198,7 +201,7 @@ impl Changeset {
     /// # Errors
     ///
     /// SQLite's, if the bytes are damaged.
-    pub fn counts(&self) -> rusqlite::Result<BTreeMap<String, Counts>> {
+    pub(crate) fn counts(&self) -> rusqlite::Result<BTreeMap<String, Counts>> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         let mut iterator = ptr::null_mut();
         let length = length(self.bytes())?;
@@ -240,7 +243,7 @@ impl Changeset {
     /// # Errors
     ///
     /// SQLite's, if it is not about conflicts.
-    pub fn revert(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
+    pub(crate) fn revert(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
         self.apply(
             connection,
             ffi::SQLITE_CHANGESETAPPLY_INVERT | ffi::SQLITE_CHANGESETAPPLY_FKNOACTION,
@@ -252,7 +255,7 @@ impl Changeset {
     /// # Errors
     ///
     /// As for [`Changeset::revert`].
-    pub fn make(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
+    pub(crate) fn make(&self, connection: &Connection) -> rusqlite::Result<Result<(), Conflict>> {
         self.apply(connection, ffi::SQLITE_CHANGESETAPPLY_FKNOACTION)
     }
 

@@ -60,7 +60,7 @@ pub struct Entry {
 
 /// A write that is to be recorded.
 #[derive(Clone, Debug)]
-pub struct NewEntry<'a> {
+pub(crate) struct NewEntry<'a> {
     /// The database, by its title.
     pub database: &'a str,
     /// The command.
@@ -75,7 +75,7 @@ pub struct NewEntry<'a> {
 
 /// The record.
 #[derive(Debug)]
-pub struct History {
+pub(crate) struct History {
     connection: Connection,
     /// How many bytes it may take.
     room: u64,
@@ -136,7 +136,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn open(name: &str, room: u64) -> rusqlite::Result<Self> {
+    pub(crate) fn open(name: &str, room: u64) -> rusqlite::Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -153,7 +153,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's; nothing is recorded then.
-    pub fn add(&self, draft: &NewEntry<'_>, steps: &[Step]) -> rusqlite::Result<(i64, u64)> {
+    pub(crate) fn add(&self, draft: &NewEntry<'_>, steps: &[Step]) -> rusqlite::Result<(i64, u64)> {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO entry(database, at, command, sql, summary, beyond, state, bytes) \
@@ -260,7 +260,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn mark(&self, number: i64, state: EntryState) -> rusqlite::Result<()> {
+    pub(crate) fn mark(&self, number: i64, state: EntryState) -> rusqlite::Result<()> {
         self.connection.execute(
             "UPDATE entry SET state = ?2 WHERE number = ?1",
             params![number, state as i64],
@@ -277,7 +277,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn mark_irreversible(&self, number: i64, why: &str) -> rusqlite::Result<()> {
+    pub(crate) fn mark_irreversible(&self, number: i64, why: &str) -> rusqlite::Result<()> {
         self.connection
             .execute(
                 "UPDATE entry SET beyond = ?2 WHERE number = ?1",
@@ -291,7 +291,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn forget(&self, number: i64) -> rusqlite::Result<()> {
+    pub(crate) fn forget(&self, number: i64) -> rusqlite::Result<()> {
         self.connection
             .execute("DELETE FROM piece WHERE entry = ?1", [number])?;
         self.connection
@@ -304,7 +304,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn list(&self, database: &str, most: u32) -> rusqlite::Result<Vec<Entry>> {
+    pub(crate) fn list(&self, database: &str, most: u32) -> rusqlite::Result<Vec<Entry>> {
         let mut statement = self.connection.prepare(&format!(
             "{ENTRIES} WHERE database = ?1 ORDER BY number DESC LIMIT ?2"
         ))?;
@@ -318,7 +318,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn dropped(&self) -> rusqlite::Result<u64> {
+    pub(crate) fn dropped(&self) -> rusqlite::Result<u64> {
         self.connection
             .query_row("SELECT coalesce(sum(entries), 0) FROM lost", [], |row| {
                 row.get::<_, i64>(0).map(i64::unsigned_abs)
@@ -330,7 +330,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn last(&self, database: &str) -> rusqlite::Result<Option<Entry>> {
+    pub(crate) fn last(&self, database: &str) -> rusqlite::Result<Option<Entry>> {
         self.connection
             .query_row(
                 &format!(
@@ -347,7 +347,7 @@ impl History {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn steps(&self, number: i64) -> rusqlite::Result<Vec<Step>> {
+    pub(crate) fn steps(&self, number: i64) -> rusqlite::Result<Vec<Step>> {
         let mut statement = self
             .connection
             .prepare("SELECT step, part, data FROM piece WHERE entry = ?1 ORDER BY step, part")?;

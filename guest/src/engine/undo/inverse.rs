@@ -14,7 +14,7 @@ use crate::text::lexer::tokens;
 
 /// One act of taking a change of the schema back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InverseOp {
+pub(crate) enum InverseOp {
     /// One statement, made by us or stored in the schema.
     Run(String),
     /// The rows that were saved, by their place in the step.
@@ -23,7 +23,7 @@ pub enum InverseOp {
 
 /// How a schema change is reverted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inverse {
+pub(crate) struct Inverse {
     /// What has to be there as it was left.
     pub expect: Vec<Object>,
     /// What must not be there.
@@ -36,9 +36,7 @@ pub struct Inverse {
 
 /// What was seen of a statement of the schema.
 #[derive(Debug)]
-pub struct SchemaChange<'a> {
-    /// Tables that it dropped.
-    pub drops: &'a BTreeSet<String>,
+pub(crate) struct SchemaChange<'a> {
     /// Tables that it altered.
     pub alters: &'a BTreeSet<String>,
     /// The columns of the altered tables, before it.
@@ -48,7 +46,7 @@ pub struct SchemaChange<'a> {
 }
 
 /// The same definition, however it is laid out and quoted.
-pub fn same(one: &str, other: &str) -> bool {
+pub(crate) fn same(one: &str, other: &str) -> bool {
     let words = |sql: &str| -> Vec<String> {
         tokens(sql)
             .iter()
@@ -64,7 +62,7 @@ pub fn same(one: &str, other: &str) -> bool {
 /// # Errors
 ///
 /// SQLite's.
-pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_table_xinfo(?1, 'main') ORDER BY cid")?;
     let names = statement.query_map([table], |row| {
@@ -79,7 +77,7 @@ impl Inverse {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn new(
+    pub(crate) fn new(
         connection: &Connection,
         change: &Difference,
         deed: &SchemaChange<'_>,

@@ -6,13 +6,13 @@
 //! apart. How to revert a schema change is decided when it is made ([`inverse`]), and the
 //! rows that go with it are saved before ([`saved`]). What all of it comes to is a [`Summary`].
 
-pub mod changeset;
-pub mod history;
-pub mod inverse;
-pub mod references;
-pub mod saved;
-pub mod schema_diff;
-pub mod statistics;
+pub(crate) mod changeset;
+pub(crate) mod history;
+pub(crate) mod inverse;
+pub(crate) mod references;
+pub(crate) mod saved;
+pub(crate) mod schema_diff;
+pub(crate) mod statistics;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,14 +23,14 @@ use self::changeset::{Changeset, Recorder};
 use self::inverse::{Inverse, SchemaChange};
 use self::saved::Saved;
 use self::schema_diff::{Difference, Object, objects};
-pub use self::summary::Summary;
+pub(crate) use self::summary::Summary;
 use super::guard::authorizer::Observed;
 use super::schema::catalogue::{quote, relations};
 use crate::text::scan;
 
 /// One piece of what was done.
 #[derive(Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// Rows were changed.
     Rows {
         /// Which and how.
@@ -64,7 +64,7 @@ pub enum Step {
 
 /// Follows a transaction from statement to statement.
 #[derive(Debug)]
-pub struct Tracker<'c> {
+pub(crate) struct Tracker<'c> {
     connection: &'c Connection,
     recorder: Option<Recorder<'c>>,
     /// What was there before the statement of the schema that runs.
@@ -97,7 +97,7 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn start(connection: &'c Connection, room: Option<u64>) -> rusqlite::Result<Self> {
+    pub(crate) fn start(connection: &'c Connection, room: Option<u64>) -> rusqlite::Result<Self> {
         // Before anything is prepared: SQLite leaves ways open then to delete all rows unseen.
         let recorder = Recorder::start(connection, &BTreeSet::new())?;
         Ok(Self {
@@ -115,7 +115,7 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn before(&mut self, seen: &Observed, sql: &str) -> rusqlite::Result<()> {
+    pub(crate) fn before(&mut self, seen: &Observed, sql: &str) -> rusqlite::Result<()> {
         if seen.ddl {
             self.settle()?;
             self.before = Some(self.look(seen, sql)?);
@@ -136,7 +136,7 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn after(&mut self, seen: &Observed, parts: &Parts) -> rusqlite::Result<()> {
+    pub(crate) fn after(&mut self, seen: &Observed, parts: &Parts) -> rusqlite::Result<()> {
         let Some(before) = self.before.take() else {
             return self.find_null_keys(&seen.tables);
         };
@@ -174,7 +174,7 @@ impl<'c> Tracker<'c> {
     /// # Errors
     ///
     /// SQLite's; `SQLITE_NOMEM` if there was too much to record.
-    pub fn finish(mut self) -> rusqlite::Result<(Vec<Step>, BTreeSet<String>)> {
+    pub(crate) fn finish(mut self) -> rusqlite::Result<(Vec<Step>, BTreeSet<String>)> {
         self.settle()?;
         Ok((self.steps, self.null_keys))
     }
@@ -260,7 +260,6 @@ impl<'c> Tracker<'c> {
             .map(|saved| saved.table.clone())
             .collect();
         let deed = SchemaChange {
-            drops: &seen.drops,
             alters: &seen.alters,
             columns: &before.columns,
             saved: &saved,
@@ -308,7 +307,7 @@ impl<'c> Tracker<'c> {
 
 /// The shadow tables of virtual tables.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub(crate) struct Parts {
     owners: BTreeMap<String, String>,
 }
 
@@ -318,7 +317,7 @@ impl Parts {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let all = relations(connection)?;
         let virtuals = || all.iter().filter(|table| table.kind == "virtual");
         for shadow in all
@@ -342,12 +341,12 @@ impl Parts {
     }
 
     /// Adds those that others know.
-    pub fn add(&mut self, others: Self) {
+    pub(crate) fn add(&mut self, others: Self) {
         self.owners.extend(others.owners);
     }
 
     /// The virtual table that a table is a part of.
-    pub fn owner(&self, table: &str) -> Option<&str> {
+    pub(crate) fn owner(&self, table: &str) -> Option<&str> {
         self.owners
             .get(&table.to_ascii_lowercase())
             .map(String::as_str)

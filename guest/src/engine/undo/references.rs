@@ -8,7 +8,7 @@ use crate::engine::schema::catalogue::text;
 
 /// What is wrong with the foreign keys of each table of `main` that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignKeyViolations {
+pub(crate) struct ForeignKeyViolations {
     /// How many rows violate a foreign key; none if a key does not match the table that it names, so that
     /// SQLite cannot check.
     tables: BTreeMap<String, Option<i64>>,
@@ -20,7 +20,7 @@ impl ForeignKeyViolations {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn look(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn look(connection: &Connection) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare(
             "SELECT name FROM pragma_table_list AS t WHERE schema = 'main' AND type = 'table' \
              AND EXISTS (SELECT 1 FROM pragma_foreign_key_list(t.name, 'main'))",
@@ -44,7 +44,7 @@ impl ForeignKeyViolations {
     }
 
     /// What is worse than it was `before`, as a sentence's middle.
-    pub fn worse(&self, before: &Self) -> Option<String> {
+    pub(crate) fn worse(&self, before: &Self) -> Option<String> {
         self.tables
             .iter()
             .find_map(|(table, now)| match (before.tables.get(table), now) {

@@ -10,7 +10,7 @@ use crate::engine::schema::catalogue::{quote, text};
 
 /// A table's rows, in a form of our own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// The table.
     pub table: String,
     /// The columns that were saved, the rowid too where it is not one of them.
@@ -23,7 +23,7 @@ pub struct Saved {
 
 /// The fingerprint of a table's content: the number of rows, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fingerprint {
+pub(crate) struct Fingerprint {
     rows: u64,
     sum: u64,
 }
@@ -34,7 +34,7 @@ impl Fingerprint {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn of(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
+    pub(crate) fn of(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare(&format!("SELECT * FROM main.{}", quote(table)))?;
         let width = statement.column_count();
         let mut rows = statement.query([])?;
@@ -92,7 +92,11 @@ impl Saved {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn new(connection: &Connection, table: &str, room: u64) -> rusqlite::Result<Option<Self>> {
+    pub(crate) fn new(
+        connection: &Connection,
+        table: &str,
+        room: u64,
+    ) -> rusqlite::Result<Option<Self>> {
         let columns = columns(connection, table)?;
         let list = quoted(&columns);
         let mut statement =
@@ -130,7 +134,7 @@ impl Saved {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn fill(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn fill(&self, connection: &Connection) -> rusqlite::Result<()> {
         let places = vec!["?"; self.columns.len()].join(", ");
         let mut statement = connection.prepare(&format!(
             "INSERT INTO main.{}({}) VALUES({places})",

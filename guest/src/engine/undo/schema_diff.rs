@@ -7,7 +7,7 @@ use crate::engine::schema::catalogue::text;
 
 /// A table, index, view or trigger of `main`; SQLite's own are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Object {
+pub(crate) struct Object {
     /// `table`, `index`, `view` or `trigger`.
     pub kind: String,
     /// Its name.
@@ -20,12 +20,12 @@ pub struct Object {
 
 impl Object {
     /// Whether both are the same thing by name.
-    pub fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name.eq_ignore_ascii_case(&other.name)
     }
 
     /// Whether it is a virtual table.
-    pub fn is_virtual(&self) -> bool {
+    pub(crate) fn is_virtual(&self) -> bool {
         self.kind == "table"
             && self
                 .sql
@@ -35,7 +35,7 @@ impl Object {
 }
 
 /// All objects, in the order in which they were made.
-pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
+pub(crate) fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
     let mut statement = connection.prepare(
         "SELECT type, name, tbl_name, sql FROM main.sqlite_schema \
          WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid",
@@ -53,7 +53,7 @@ pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
 
 /// How a schema changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// What was not there before.
     pub made: Vec<Object>,
     /// What is no longer there.
@@ -64,7 +64,7 @@ pub struct Difference {
 
 impl Difference {
     /// From one state to another.
-    pub fn new(before: &[Object], after: &[Object]) -> Self {
+    pub(crate) fn new(before: &[Object], after: &[Object]) -> Self {
         let counterpart =
             |object: &Object, others: &[Object]| others.iter().find(|o| o.is(object)).cloned();
         let mut difference = Self::default();
@@ -87,7 +87,7 @@ impl Difference {
 
     /// The table that one statement renamed, as it was and as it is: no other statement drops one
     /// and makes one. The tables of a virtual table go along with it.
-    pub fn rename(&self) -> Option<(&Object, &Object)> {
+    pub(crate) fn rename(&self) -> Option<(&Object, &Object)> {
         Some((table(&self.dropped)?, table(&self.made)?))
     }
 }

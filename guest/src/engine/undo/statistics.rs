@@ -6,14 +6,14 @@ use rusqlite::Connection;
 use super::saved::Saved;
 
 /// The tables that hold it.
-pub const TABLES: [&str; 2] = ["sqlite_stat1", "sqlite_stat4"];
+pub(crate) const TABLES: [&str; 2] = ["sqlite_stat1", "sqlite_stat4"];
 
 /// All of it, as it is now.
 ///
 /// # Errors
 ///
 /// SQLite's.
-pub fn of(connection: &Connection) -> rusqlite::Result<Vec<Saved>> {
+pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Vec<Saved>> {
     let mut all = Vec::new();
     for table in TABLES {
         if is_there(connection, table)? {
@@ -29,7 +29,7 @@ pub fn of(connection: &Connection) -> rusqlite::Result<Vec<Saved>> {
 /// # Errors
 ///
 /// SQLite's.
-pub fn put(connection: &Connection, all: &[Saved]) -> rusqlite::Result<()> {
+pub(crate) fn put(connection: &Connection, all: &[Saved]) -> rusqlite::Result<()> {
     for table in TABLES {
         let saved = all.iter().find(|saved| saved.table == table);
         match (saved, is_there(connection, table)?) {

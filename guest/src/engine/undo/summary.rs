@@ -8,7 +8,7 @@ use super::{Parts, Step};
 
 /// What was changed, by table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Rows of ordinary tables.
     pub tables: BTreeMap<String, Counts>,
     /// Virtual tables whose own tables were changed: their rows cannot be counted.
@@ -63,7 +63,7 @@ impl Summary {
     /// # Errors
     ///
     /// SQLite's.
-    pub fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
+    pub(crate) fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
         let mut summary = Self::default();
         let mut lives = TableHistories::default();
         let mut ends: Option<(&[Object], &[Object])> = None;
@@ -179,7 +179,7 @@ impl Summary {
     }
 
     /// Whether nothing is different in the end.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let same = Self {
             passing: self.passing.clone(),
             ..Self::default()

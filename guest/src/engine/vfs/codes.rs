@@ -8,7 +8,7 @@ use crate::storage::{ErrorCode, Role};
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(super) enum Operation {
     /// To open a file.
     Open(Role),
     /// To remove one.
@@ -40,7 +40,7 @@ pub enum Operation {
 }
 
 /// The result code of an operation.
-pub fn result(result: Result<(), ErrorCode>, operation: Operation) -> c_int {
+pub(super) fn result(result: Result<(), ErrorCode>, operation: Operation) -> c_int {
     match result {
         Ok(()) => ffi::SQLITE_OK,
         Err(error) => code(error, operation),
@@ -48,7 +48,7 @@ pub fn result(result: Result<(), ErrorCode>, operation: Operation) -> c_int {
 }
 
 /// The result code of a failure, <https://www.sqlite.org/rescode.html>.
-pub fn code(error: ErrorCode, operation: Operation) -> c_int {
+pub(super) fn code(error: ErrorCode, operation: Operation) -> c_int {
     match error {
         ErrorCode::Busy => ffi::SQLITE_BUSY,
         ErrorCode::Full => ffi::SQLITE_FULL,

@@ -21,7 +21,7 @@ const REGION_LAYOUT: Layout = match Layout::from_size_align(REGION, 65536) {
 
 /// What SQLite allocates for a file: its own part, and ours behind it.
 #[repr(C)]
-pub struct VfsFile {
+pub(super) struct VfsFile {
     base: ffi::sqlite3_file,
     /// From a `Box`; null where nothing is open.
     open: *mut Open,
@@ -67,13 +67,13 @@ impl Drop for Region {
 
 impl VfsFile {
     /// Makes it a file that is not open, which SQLite does not close.
-    pub fn prepare(&mut self) {
+    pub(super) fn prepare(&mut self) {
         self.base.pMethods = ptr::null();
         self.open = ptr::null_mut();
     }
 
     /// Makes it an open file and answers whether it can only be read.
-    pub fn attach(&mut self, mut file: Box<dyn File>) -> bool {
+    pub(super) fn attach(&mut self, mut file: Box<dyn File>) -> bool {
         let (device, read_only) = (file.device(), file.is_read_only());
         let open = Open {
             file,
@@ -96,7 +96,7 @@ impl VfsFile {
     /// # Safety
     ///
     /// `file` must be null or a file of this layer.
-    pub unsafe fn is_read_only(file: *mut Self) -> bool {
+    pub(super) unsafe fn is_read_only(file: *mut Self) -> bool {
         // SAFETY: as the caller promises; `open` is null or valid.
         unsafe {
             file.as_ref()

@@ -12,7 +12,7 @@ const OVERHEAD: usize = 32;
 
 /// Prints aligned rows.
 #[derive(Debug)]
-pub struct Grid {
+pub(super) struct Grid {
     format: Format,
     names: Vec<Cell>,
     columns: Vec<Column>,
@@ -54,7 +54,7 @@ type Frame = [&'static str; 3];
 
 impl Grid {
     /// A printer for one of the aligned modes.
-    pub fn new(format: &Format, columns: &[String]) -> Self {
+    pub(super) fn new(format: &Format, columns: &[String]) -> Self {
         let mut grid = Self {
             format: format.clone(),
             names: Vec::new(),
@@ -92,7 +92,7 @@ impl Grid {
     }
 
     /// Holds a row back, or prints it once too much is held.
-    pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+    pub(super) fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let cells: Vec<Cell> = values
             .iter()
             .zip(&self.columns)
@@ -121,7 +121,7 @@ impl Grid {
     }
 
     /// Prints what is left.
-    pub fn finish(mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn finish(mut self, out: &mut dyn Write) -> io::Result<()> {
         self.settle(out)?;
         if self.printed {
             match self.format.mode {

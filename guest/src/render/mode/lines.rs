@@ -23,7 +23,7 @@ fn first(text: &[u8], columns: usize) -> (usize, usize) {
 }
 
 /// The columns of the widest line.
-pub fn width(text: &[u8]) -> usize {
+pub(super) fn width(text: &[u8]) -> usize {
     let (mut widest, mut rest) = (0, text);
     loop {
         let (line, next) = first_line(rest, usize::MAX, false);
@@ -37,7 +37,7 @@ pub fn width(text: &[u8]) -> usize {
 
 /// Takes the first line off a cell: up to a line break or as far as `limit` columns reach, but between
 /// two words if `words`. Answers the line and what is left for the next.
-pub fn first_line(text: &[u8], limit: usize, words: bool) -> (&[u8], &[u8]) {
+pub(super) fn first_line(text: &[u8], limit: usize, words: bool) -> (&[u8], &[u8]) {
     let (mut end, mut columns) = (0, 0);
     loop {
         match &text[end..] {
@@ -87,7 +87,7 @@ fn word_end(text: &[u8], end: usize) -> usize {
 }
 
 /// A line as it is printed, and its columns: tabs become blanks, other control characters symbols.
-pub fn shown(line: &[u8]) -> (Vec<u8>, usize) {
+pub(super) fn shown(line: &[u8]) -> (Vec<u8>, usize) {
     let mut text = Vec::with_capacity(line.len());
     let (mut columns, mut at) = (0, 0);
     while at < line.len() {
@@ -104,6 +104,6 @@ pub fn shown(line: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// The picture of a control character, from U+2400 on, as UTF-8.
-pub fn symbol(control: u8) -> [u8; 3] {
+pub(super) fn symbol(control: u8) -> [u8; 3] {
     [0xe2, 0x90, 0x80 + control]
 }

@@ -25,15 +25,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::value::Value;
 use grid::Grid;
-pub use quoted::{as_literal, identifier, literal_text, tcl as c_string};
+pub(crate) use quoted::{as_literal, identifier, literal_text, tcl as c_string};
 use stream::Stream;
 
 /// The bytes of rows that a mode with columns holds back at most.
-pub const HELD: usize = 8 << 20;
+pub(crate) const HELD: usize = 8 << 20;
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Values between separators.
     List,
     /// RFC 4180; with other separators for `tabs`.
@@ -63,14 +63,14 @@ pub enum Mode {
 }
 
 /// The names that select a mode, in the order in which they are listed.
-pub const NAMES: [&str; 15] = [
+pub(crate) const NAMES: [&str; 15] = [
     "ascii", "box", "column", "csv", "html", "insert", "json", "line", "list", "markdown", "qbox",
     "quote", "table", "tabs", "tcl",
 ];
 
 impl Mode {
     /// The name under which the program shows it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Csv => "csv",
@@ -89,7 +89,7 @@ impl Mode {
     }
 
     /// Whether its rows are held back to measure columns.
-    pub fn aligned(self) -> bool {
+    pub(crate) fn aligned(self) -> bool {
         matches!(
             self,
             Self::Box | Self::Table | Self::Markdown | Self::Column
@@ -99,7 +99,7 @@ impl Mode {
 
 /// What stands for control characters, but tabs and line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Escape {
+pub(crate) enum Escape {
     /// They are left, so that what is written is read back as it was; an aligned mode shows symbols.
     Off,
     /// A caret and a letter; in SQL, `unistr()`.
@@ -110,7 +110,7 @@ pub enum Escape {
 
 /// A mode and everything that can be set about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Format {
+pub(crate) struct Format {
     /// How rows are printed.
     pub mode: Mode,
     /// Whether the names of the columns are printed.
@@ -156,14 +156,14 @@ impl Default for Format {
 
 impl Format {
     /// The format of one of [`NAMES`].
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let mut format = Self::default();
         format.select(name).then_some(format)
     }
 
     /// Changes to the mode of this name, and to the headers, separators and NULL that go with it, as
     /// `.mode` does; answers whether there is such a mode.
-    pub fn select(&mut self, name: &str) -> bool {
+    pub(crate) fn select(&mut self, name: &str) -> bool {
         let (mode, column, row) = match name {
             "ascii" => (Mode::Ascii, Some("\u{1f}"), Some("\u{1e}")),
             "box" | "qbox" => (Mode::Box, None, None),
@@ -202,7 +202,7 @@ impl Format {
 
 /// Prints the rows of one result.
 #[derive(Debug)]
-pub struct Printer(PrinterKind);
+pub(crate) struct Printer(PrinterKind);
 
 #[derive(Debug)]
 enum PrinterKind {
@@ -212,7 +212,7 @@ enum PrinterKind {
 
 impl Printer {
     /// A printer for rows with these columns. It prints nothing before the first row.
-    pub fn new(format: &Format, columns: &[String]) -> Self {
+    pub(crate) fn new(format: &Format, columns: &[String]) -> Self {
         Self(if format.mode.aligned() {
             PrinterKind::Grid(Grid::new(format, columns))
         } else {
@@ -224,7 +224,7 @@ impl Printer {
     ///
     /// # Errors
     /// What `out` says.
-    pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+    pub(crate) fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         match &mut self.0 {
             PrinterKind::Stream(stream) => stream.row(out, values),
             PrinterKind::Grid(grid) => grid.row(out, values),
@@ -235,7 +235,7 @@ impl Printer {
     ///
     /// # Errors
     /// What `out` says.
-    pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         match self.0 {
             PrinterKind::Stream(stream) => stream.finish(out),
             PrinterKind::Grid(grid) => grid.finish(out),

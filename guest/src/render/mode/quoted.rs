@@ -9,7 +9,7 @@ use crate::answer::value::Value;
 use crate::text::{hex, keyword, real};
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
-pub fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !keyword::is(name);
@@ -21,7 +21,7 @@ pub fn identifier(name: &str) -> String {
 }
 
 /// The bytes that a value shows; NULL shows none.
-pub fn plain(value: &Value) -> Cow<'_, [u8]> {
+pub(super) fn plain(value: &Value) -> Cow<'_, [u8]> {
     match value {
         Value::Null => Cow::Borrowed(b""),
         Value::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
@@ -32,7 +32,7 @@ pub fn plain(value: &Value) -> Cow<'_, [u8]> {
 }
 
 /// The text with its control characters escaped, but not its tabs and line breaks.
-pub fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
+pub(super) fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
     let control = |at: usize| match text[at] {
         b'\t' | b'\n' => false,
         b'\r' => text.get(at + 1) != Some(&b'\n'),
@@ -53,7 +53,7 @@ pub fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
 }
 
 /// A value as an SQL literal; an infinity is a number that overflows to it.
-pub fn literal(out: &mut dyn Write, value: &Value, escape: Escape) -> io::Result<()> {
+pub(super) fn literal(out: &mut dyn Write, value: &Value, escape: Escape) -> io::Result<()> {
     match value {
         Value::Null => out.write_all(b"NULL"),
         Value::Real(number) => write!(out, "{}", readable(*number)),
@@ -65,7 +65,7 @@ pub fn literal(out: &mut dyn Write, value: &Value, escape: Escape) -> io::Result
 }
 
 /// A value as an SQL literal, in bytes because text need not be UTF-8.
-pub fn as_literal(value: &Value, escape: Escape) -> Vec<u8> {
+pub(crate) fn as_literal(value: &Value, escape: Escape) -> Vec<u8> {
     let mut sql = Vec::new();
     // Memory takes it all.
     let _ = literal(&mut sql, value, escape);
@@ -73,7 +73,7 @@ pub fn as_literal(value: &Value, escape: Escape) -> Vec<u8> {
 }
 
 /// A real as SQL and JSON read it.
-pub fn readable(number: f64) -> String {
+pub(super) fn readable(number: f64) -> String {
     if number.is_infinite() {
         let sign = if number < 0.0 { "-" } else { "" };
         format!("{sign}1e999")
@@ -84,7 +84,7 @@ pub fn readable(number: f64) -> String {
 
 /// Text as an SQL literal: in quotes, its control characters in `unistr()` if they are to be escaped.
 /// A NUL would end it, and a program that reads lines may drop a carriage return, so these are bytes.
-pub fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
+pub(crate) fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
     let holds = |control: fn(&u8) -> bool| text.iter().any(control);
     let escapes = escape != Escape::Off && holds(|&byte| byte < b' ');
     if holds(|&byte| byte == 0) || !escapes && holds(|&byte| byte == b'\r') {
@@ -114,7 +114,7 @@ fn in_hex(out: &mut dyn Write, before: &str, bytes: &[u8], after: &str) -> io::R
 }
 
 /// A JSON string. A byte that is not UTF-8 becomes the character of its number.
-pub fn json(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn json(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     let text: Cow<'_, str> = match str::from_utf8(bytes) {
         Ok(text) => text.into(),
         Err(_) => {
@@ -130,7 +130,7 @@ pub fn json(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A JSON string of a character for each byte.
-pub fn json_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn json_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
     for byte in bytes {
         write!(out, "\\u{byte:04x}")?;
@@ -139,7 +139,7 @@ pub fn json_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Text inside an HTML element.
-pub fn html(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+pub(super) fn html(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| b"<&>\"'".contains(byte)) {
         out.write_all(&rest[..at])?;
@@ -156,7 +156,7 @@ pub fn html(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
 }
 
 /// A string of Tcl, or of C.
-pub fn tcl(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+pub(crate) fn tcl(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
     for &byte in text {
         match byte {
@@ -175,7 +175,7 @@ pub fn tcl(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
 }
 
 /// A string of Tcl with an escape for each byte.
-pub fn tcl_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn tcl_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
     for byte in bytes {
         write!(out, "\\{byte:03o}")?;
@@ -184,7 +184,12 @@ pub fn tcl_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A field of CSV, quoted where RFC 4180 asks for it and where the sqlite3 program plays safe.
-pub fn csv(out: &mut dyn Write, text: &[u8], separator: &[u8], escape: Escape) -> io::Result<()> {
+pub(super) fn csv(
+    out: &mut dyn Write,
+    text: &[u8],
+    separator: &[u8],
+    escape: Escape,
+) -> io::Result<()> {
     let careful = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | 0x7f..);
     let apart = !separator.is_empty() && text.windows(separator.len()).any(|w| w == separator);
     let quoted = text.is_empty() || text.iter().any(careful) || apart;

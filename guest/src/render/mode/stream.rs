@@ -10,7 +10,7 @@ use crate::text::pad::blanks;
 
 /// Prints rows one by one.
 #[derive(Debug)]
-pub struct Stream {
+pub(super) struct Stream {
     format: Format,
     columns: Vec<String>,
     /// What every row of `insert` starts with.
@@ -20,7 +20,7 @@ pub struct Stream {
 
 impl Stream {
     /// A printer for one of the modes that are not aligned.
-    pub fn new(format: &Format, columns: &[String]) -> Self {
+    pub(super) fn new(format: &Format, columns: &[String]) -> Self {
         let mut prefix = String::new();
         if format.mode == Mode::Insert {
             prefix = format!("INSERT INTO {}", identifier(&format.table));
@@ -39,7 +39,7 @@ impl Stream {
     }
 
     /// Prints a row, and the header before the first.
-    pub fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+    pub(super) fn row(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let first = !std::mem::replace(&mut self.begun, true);
         match self.format.mode {
             Mode::Insert => {
@@ -81,7 +81,7 @@ impl Stream {
     }
 
     /// Closes what the first row opened.
-    pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         if self.format.mode == Mode::Json && self.begun {
             out.write_all(b"]\n")?;
         }

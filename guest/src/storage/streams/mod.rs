@@ -14,7 +14,7 @@ use crate::host::interrupt::InterruptCheck;
 use crate::settings::EngineSettings;
 
 /// The name of standard input, and of standard output.
-pub const STREAM: &str = "-";
+pub(crate) const STREAM: &str = "-";
 
 /// What a private file is called in sentences.
 const SPOOL: &str = "A temporary copy";

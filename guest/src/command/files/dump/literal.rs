@@ -9,7 +9,7 @@ use crate::render::mode::{Escape, literal_text};
 use crate::text::hex;
 
 /// Writes a value as an SQL literal.
-pub fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
+pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
     match value {
         ValueRef::Null => out.write_all(b"NULL"),
         ValueRef::Integer(number) => write!(out, "{number}"),
@@ -38,7 +38,7 @@ const PLAIN: std::ops::Range<f64> = 1e-280..1e280;
 
 /// A real. Far from 1, older versions of SQLite read decimals with an error in the last bits,
 /// so there it is a whole number times or over powers of two, which is exact everywhere.
-pub fn real(number: f64) -> String {
+pub(super) fn real(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "9e999" } else { "-9e999" }.into();
     }

@@ -22,7 +22,7 @@ use crate::text::suggest::alternatives;
 mod literal;
 
 /// `dump` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "dump",
     title: "Dump",
     group: Group::Files,
@@ -47,11 +47,11 @@ pub const COMMAND: Command = Command {
 
 /// What only a shell gives: patterns, in the place of one; to keep every rowid; to leave out SQLite's
 /// own tables.
-pub const PATTERNS: &str = "patterns";
+pub(crate) const PATTERNS: &str = "patterns";
 /// See [`PATTERNS`].
-pub const ROWIDS: &str = "rowids";
+pub(crate) const ROWIDS: &str = "rowids";
 /// See [`PATTERNS`].
-pub const NO_SYSTEM: &str = "no_system";
+pub(crate) const NO_SYSTEM: &str = "no_system";
 
 /// What is to be written.
 struct DumpRequest<'a> {
@@ -80,7 +80,7 @@ impl<'a> DumpRequest<'a> {
 }
 
 /// Runs `dump`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let text_output = TextOutput::open(context, arguments)?;
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
@@ -358,7 +358,7 @@ fn choose<'o>(all: &'o [Object], shadows: &[String], patterns: &[&str]) -> Vec<&
 }
 
 /// Whether a full-text index refers to the rows of a table by their rowids.
-pub fn needs_rowid(table: &Object, all: &[Object]) -> bool {
+pub(crate) fn needs_rowid(table: &Object, all: &[Object]) -> bool {
     let name = table.name.to_lowercase();
     all.iter()
         .filter(|object| object.is_virtual)

@@ -16,12 +16,12 @@ use crate::render::mode::{Escape, Format, Mode, Printer};
 use crate::storage::streams::STREAM;
 
 /// The formats, as the sqlite3 program names them.
-pub const FORMATS: [&str; 8] = [
+pub(crate) const FORMATS: [&str; 8] = [
     "csv", "json", "tabs", "markdown", "insert", "quote", "line", "html",
 ];
 
 /// `export` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "export",
     title: "Export",
     group: Group::Files,
@@ -51,7 +51,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Runs `export`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let (sql, table) = match (arguments.text("table"), arguments.text("sql")) {
         (Some(table), None) => (format!("SELECT * FROM {}", quote(table)), Some(table)),
         (None, Some(sql)) => (sql.to_owned(), None),

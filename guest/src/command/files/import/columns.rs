@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 /// What all fields of a column can be stored as without losing anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ColumnType {
+pub(super) enum ColumnType {
     /// There were none that hold anything.
     #[default]
     Nothing,
@@ -27,7 +27,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// What one field could be.
-    pub fn of(field: &str) -> Self {
+    pub(super) fn of(field: &str) -> Self {
         let digits = field.strip_prefix('-').unwrap_or(field);
         let (whole, fraction) = match digits.split_once('.') {
             Some((whole, fraction)) => (whole, Some(fraction)),
@@ -69,7 +69,7 @@ impl ColumnType {
 
     /// What has to hold both. Amounts of money are numbers, but in a column of 1.1, 1.10 and
     /// 2.0, which are no amounts, a number would make one of two.
-    pub fn join(self, other: Self) -> Self {
+    pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Text, _) | (_, Self::Text) => Self::Text,
             (
@@ -98,7 +98,7 @@ impl ColumnType {
     }
 
     /// The declared type.
-    pub fn declared(self) -> &'static str {
+    pub(super) fn declared(self) -> &'static str {
         match self {
             Self::Integer { .. } => "INTEGER",
             Self::Real { .. } => "REAL",
@@ -108,7 +108,7 @@ impl ColumnType {
 }
 
 /// Names for columns: those of the header, numbered where they are missing or repeat.
-pub fn names<'a>(header: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
+pub(super) fn names<'a>(header: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = header
         .enumerate()

@@ -22,7 +22,7 @@ use crate::engine::schema::catalogue::{quote, text};
 use crate::storage::streams::{Files, Reader, STREAM, Spool};
 
 /// `import` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "import",
     title: "Import",
     group: Group::Files,
@@ -61,13 +61,13 @@ pub const COMMAND: Command = Command {
 };
 
 /// What only a shell gives: the two bytes behind a field and behind a record, as text.
-pub const SEPARATORS: &str = "separators";
+pub(crate) const SEPARATORS: &str = "separators";
 
 /// SQLite's own limit, `SQLITE_MAX_COLUMN`.
 const MOST_COLUMNS: usize = 2000;
 
 /// Runs `import`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     let table = arguments.required_text("table");
     let format = arguments.text("format").unwrap_or_else(|| ending(file));

@@ -4,7 +4,7 @@ use std::io::{BufRead, Chain, Cursor, Read};
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
+pub(super) struct Dialect {
     /// Between two fields.
     pub separator: u8,
     /// Behind a record; a line break may be CRLF.
@@ -15,7 +15,7 @@ pub struct Dialect {
 
 impl Dialect {
     /// The dialect of this name: `csv`, `tsv` or `ascii`.
-    pub fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         let (separator, end, quotes) = match name {
             "tsv" => (b'\t', b'\n', true),
             "ascii" => (0x1f, 0x1e, false),
@@ -31,7 +31,7 @@ impl Dialect {
 
 /// One record. Its memory is used again for the next.
 #[derive(Debug, Default)]
-pub struct Record {
+pub(super) struct Record {
     bytes: Vec<u8>,
     fields: Vec<Field>,
     /// The line on which it starts, from 1; for a dialect without lines, its number.
@@ -46,12 +46,12 @@ struct Field {
 
 impl Record {
     /// How many fields it has.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
     /// Whether it is an empty line.
-    pub fn is_blank(&self) -> bool {
+    pub(super) fn is_blank(&self) -> bool {
         matches!(
             self.fields.as_slice(),
             [Field {
@@ -62,7 +62,7 @@ impl Record {
     }
 
     /// A field; nothing where it is empty and not in quotes. Checked to be UTF-8 by [`Records::next`].
-    pub fn field(&self, index: usize) -> Option<&str> {
+    pub(super) fn field(&self, index: usize) -> Option<&str> {
         let field = self.fields.get(index)?;
         let start = index
             .checked_sub(1)
@@ -98,7 +98,7 @@ impl Record {
 
 /// What is wrong with a file.
 #[derive(Debug)]
-pub enum Problem {
+pub(super) enum Problem {
     /// It could not be read.
     Read(std::io::Error),
     /// A sentence, and the line.
@@ -124,7 +124,7 @@ enum At {
 
 /// The records of a file.
 #[derive(Debug)]
-pub struct Records<R> {
+pub(super) struct Records<R> {
     /// What was read in search of a byte order mark, and the rest.
     input: Chain<Cursor<Vec<u8>>, R>,
     dialect: Dialect,
@@ -139,7 +139,7 @@ impl<R: BufRead> Records<R> {
     /// # Errors
     ///
     /// What cannot be read, or is UTF-16.
-    pub fn new(mut input: R, dialect: Dialect, most: usize) -> Result<Self, Problem> {
+    pub(super) fn new(mut input: R, dialect: Dialect, most: usize) -> Result<Self, Problem> {
         let mut start = Vec::with_capacity(3);
         let head = input.by_ref().take(3).read_to_end(&mut start);
         head.map_err(Problem::Read)?;
@@ -164,7 +164,7 @@ impl<R: BufRead> Records<R> {
     /// # Errors
     ///
     /// What cannot be read, or is no record.
-    pub fn next(&mut self, record: &mut Record) -> Result<bool, Problem> {
+    pub(super) fn next(&mut self, record: &mut Record) -> Result<bool, Problem> {
         record.clear();
         record.line = self.line;
         let mut at = At::FieldStart;

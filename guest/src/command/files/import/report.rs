@@ -10,7 +10,7 @@ use crate::answer::output::Output;
 const NAMED: usize = 5;
 
 /// What came of it.
-pub struct Report {
+pub(super) struct Report {
     /// Records that were taken.
     pub rows: u64,
     /// Empty lines, which were not.
@@ -24,7 +24,7 @@ pub struct Report {
 
 impl Report {
     /// Nothing yet.
-    pub fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let names: Vec<String> = plan
             .columns
             .iter()
@@ -50,7 +50,7 @@ impl Report {
     }
 
     /// One more record, for `width` columns.
-    pub fn count(&mut self, record: &Record, width: usize) {
+    pub(super) fn count(&mut self, record: &Record, width: usize) {
         self.rows += 1;
         if record.len() < width {
             self.padded += 1;
@@ -61,7 +61,7 @@ impl Report {
     }
 
     /// Tells it, of `file` and `table`.
-    pub fn add_to(self, file: &str, table: &str, output: &mut Output) {
+    pub(super) fn add_to(self, file: &str, table: &str, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
         let file = shown(file);
         output.text = Some(format!(

@@ -22,7 +22,7 @@ use crate::settings::notes::Note;
 use crate::text::escape::visible;
 
 /// `describe` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "describe",
     title: "Describe",
     group: Group::Schema,
@@ -40,7 +40,7 @@ pub const COMMAND: Command = Command {
 const SAMPLE: u32 = 3;
 
 /// Runs `describe`.
-pub fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let name = arguments.required_text("table").to_owned();
     let notes = context.engine.notes(arguments.db());
     context
@@ -55,7 +55,10 @@ pub fn describe(context: &mut Context, arguments: &Arguments) -> Result<Output, 
 }
 
 /// Runs `describe_table`: columns and types, and a few rows to see what they hold.
-pub fn describe_table(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn describe_table(
+    context: &mut Context,
+    arguments: &Arguments,
+) -> Result<Output, Failure> {
     let name = arguments.required_text("table").to_owned();
     let notes = context.engine.notes(arguments.db());
     let database = context.engine.database(arguments.db())?;

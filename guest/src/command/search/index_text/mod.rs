@@ -21,7 +21,7 @@ use crate::text::lexer::tokens;
 use crate::text::suggest::did_you_mean;
 
 /// `index-text` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "index-text",
     title: "Index text",
     group: Group::Search,
@@ -51,10 +51,10 @@ pub const COMMAND: Command = Command {
 };
 
 /// The tokenizers that can be asked for, the default first.
-pub const TOKENIZERS: [&str; 3] = ["unicode61", "porter", "trigram"];
+pub(crate) const TOKENIZERS: [&str; 3] = ["unicode61", "porter", "trigram"];
 
 /// Runs `index-text`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let name = arguments.required_text("table");
     let wanted = arguments.text("columns").map(listed);
     let tokenizer = arguments.text("tokenizer").unwrap_or(TOKENIZERS[0]);

@@ -17,7 +17,7 @@ use crate::engine::statement::params::Params;
 use crate::text::escape::visible;
 
 /// `search` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "search",
     title: "Search",
     group: Group::Search,
@@ -55,7 +55,7 @@ const MATCHES: u32 = 10;
 const SNIPPET_WORDS: u32 = 24;
 
 /// Runs `search`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let query = arguments.required_text("query");
     if query.trim().is_empty() {
         return Err(Failure::new(

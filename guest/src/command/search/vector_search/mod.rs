@@ -20,7 +20,7 @@ use crate::text::hex;
 use crate::text::suggest::closest;
 
 /// `vector-search` in the command table.
-pub const COMMAND: Command = Command {
+pub(crate) const COMMAND: Command = Command {
     name: "vector-search",
     title: "Vector search",
     group: Group::Search,
@@ -56,7 +56,7 @@ pub const COMMAND: Command = Command {
 const ROWS: u32 = 10;
 
 /// Runs `vector-search`.
-pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let measure = match arguments.text("measure") {
         Some("l2") => Measure::L2,
         Some("dot") => Measure::Dot,

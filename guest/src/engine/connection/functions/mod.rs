@@ -18,7 +18,7 @@ const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
 /// # Errors
 ///
 /// What SQLite says, which can only be that memory is used up.
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     regexp::register(connection)?;
     uuid::register(connection)
 }
@@ -34,7 +34,7 @@ mod testing {
     use rusqlite::types::Value;
 
     /// What the functions answer, as SQLite quotes it; or the error.
-    pub fn answer(expression: &str) -> String {
+    pub(super) fn answer(expression: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
         super::register(&connection).unwrap();
         let asked = connection.query_row(&format!("SELECT {expression}"), [], |row| {

@@ -16,7 +16,7 @@ const PATTERN_BYTES: usize = 5_000;
 /// What a compiled pattern may take in memory, in bytes.
 const COMPILED_BYTES: usize = 1 << 20;
 
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function("regexp", 2, PURE, |context| matches(context, false))?;
     connection.create_scalar_function("regexpi", 2, PURE, |context| matches(context, true))
 }

@@ -7,7 +7,7 @@ use uuid::{Builder, Uuid};
 
 use super::{PURE, refuse};
 
-pub fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let each_time_another = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function("uuid", 0, each_time_another, |_| {
         let mut bytes = [0; 16];
