@@ -26,7 +26,7 @@ pub(crate) mod revision;
 mod session;
 mod state;
 pub(crate) mod tool_schema;
-pub(crate) mod tools;
+pub mod tools;
 mod triage;
 
 #[cfg(test)]

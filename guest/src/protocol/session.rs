@@ -17,6 +17,21 @@ use crate::host::Host;
 use crate::settings::ServerSettings;
 
 /// One client on one pipe.
+///
+/// ```
+/// use sqlarium_guest::host::Alone;
+/// use sqlarium_guest::protocol::Session;
+/// use sqlarium_guest::registry::REGISTRY;
+/// use sqlarium_guest::settings::ServerSettings;
+///
+/// let mut session = Session::new(ServerSettings::default(), Vec::new(), &Alone, &REGISTRY);
+/// let reply = session.answer(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+/// assert_eq!(reply.as_deref(), Some(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+///
+/// // A notification is heard, and not answered.
+/// let silence = session.answer(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+/// assert_eq!(silence, None);
+/// ```
 pub struct Session {
     pub(super) tools: Box<dyn Toolbox>,
     pub(super) host: &'static dyn Host,

@@ -13,12 +13,29 @@ use crate::command::interface::command::{Command, Effect, Registry};
 use crate::command::interface::context::Context;
 use crate::command::interface::toolset::Toolset;
 use crate::command::invoke::{Answer, invoke};
-pub(crate) use crate::host::interrupt::Notify;
+pub use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
 use crate::settings::ServerSettings;
 
 /// The tools of a session: the command table behind the owner's choice of tools.
-pub(crate) trait Toolbox {
+///
+/// ```
+/// use serde_json::json;
+/// use sqlarium_guest::host::Alone;
+/// use sqlarium_guest::protocol::tools::{Served, Toolbox};
+/// use sqlarium_guest::registry::REGISTRY;
+/// use sqlarium_guest::settings::ServerSettings;
+///
+/// let settings = ServerSettings { tools: "query,tables".into(), ..ServerSettings::default() };
+/// let mut tools = Served::new(settings, &Alone, &REGISTRY);
+/// assert_eq!(tools.declarations().len(), 2);
+/// assert_eq!(tools.nearest("sqlarium_tabels").as_deref(), Some("sqlarium_tables"));
+///
+/// let arguments = json!({"sql": "SELECT 6 * 7", "output": "json"});
+/// let answer = tools.call("sqlarium_query", arguments.as_object().unwrap(), None).unwrap();
+/// assert_eq!(answer.object.unwrap()["rows"], json!([[42]]));
+/// ```
+pub trait Toolbox {
     /// The declarations, in the order of the table, with every member that any revision knows.
     fn declarations(&self) -> Vec<Map<String, Value>>;
     /// What a client is told at the start. Nothing that a database holds may speak here.
@@ -37,14 +54,14 @@ pub(crate) trait Toolbox {
 }
 
 /// The command table, with the databases that its commands work on.
-pub(crate) struct Served {
+pub struct Served {
     context: Context,
     tools: Toolset,
 }
 
 impl Served {
     /// The tools that the owner chose. Opens no database.
-    pub(crate) fn new(
+    pub fn new(
         settings: ServerSettings,
         host: &'static dyn Host,
         registry: &'static Registry,

@@ -1,4 +1,4 @@
-//! Files in memory that fail on demand, for unit tests and for fuzzing.
+//! Files in memory that fail on demand, for tests, fuzzing and examples.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};

@@ -5,7 +5,7 @@
 
 #[cfg(test)]
 pub mod local;
-#[cfg(any(test, fuzzing))]
+#[cfg(not(target_family = "wasm"))]
 pub mod memory;
 pub(crate) mod streams;
 #[cfg(target_family = "wasm")]
@@ -124,6 +124,20 @@ pub struct Device {
 pub type Result<T> = std::result::Result<T, ErrorCode>;
 
 /// Files by name.
+///
+/// ```
+/// use sqlarium_guest::storage::memory::Memory;
+/// use sqlarium_guest::storage::{OpenOptions, Role, Storage};
+///
+/// let storage = Memory::default();
+/// let new = OpenOptions { read_write: true, create: true, ..OpenOptions::default() };
+/// let mut file = storage.open("shop.db", Role::MainDatabase, new)?;
+/// file.write(0, b"SQLite")?;
+///
+/// let mut page = [0; 4096];
+/// assert_eq!(file.read(0, &mut page)?, 6, "fewer than asked for only at the end of the file");
+/// # Ok::<(), sqlarium_guest::storage::ErrorCode>(())
+/// ```
 pub trait Storage: Sync {
     /// Opens a file. An empty name is a private temporary file.
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>>;

@@ -61,6 +61,24 @@ impl Group {
 pub type Run = fn(&mut Context, &Arguments) -> Result<Output, Failure>;
 
 /// One command: a tool of the protocol and a subcommand of the command line.
+///
+/// ```
+/// use serde_json::json;
+/// use sqlarium_guest::command::invoke::invoke;
+/// use sqlarium_guest::command::interface::{audience::Audience, context::Context};
+/// use sqlarium_guest::host::Alone;
+/// use sqlarium_guest::registry::REGISTRY;
+/// use sqlarium_guest::settings::CommandSettings;
+///
+/// let query = REGISTRY.find("query").unwrap();
+/// assert_eq!(query.tool_name(), "sqlarium_query");
+///
+/// let settings = CommandSettings::default();
+/// let mut context = Context::new(settings, &Alone, &REGISTRY, Audience::Person);
+/// let arguments = json!({"sql": "SELECT 6 * 7 AS answer"});
+/// let answer = invoke(query, arguments.as_object().unwrap(), &mut context);
+/// assert_eq!(answer.text, "answer\n------\n    42\n(1 row)\n");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     /// Its name on the command line: lower case, words joined by dashes.
