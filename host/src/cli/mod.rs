@@ -21,6 +21,7 @@ use clap_complete::Shell;
 
 use self::options::{Options, ServerOptions};
 use crate::budgets::Budgets;
+use crate::log::log;
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::Entry;
 use crate::sandbox::bindings::server::Interruption;
@@ -61,9 +62,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             let mut session = session(sandbox, &options, &server, file.as_deref())?;
             match session.check().map_err(aborted)? {
                 Ok(warnings) => {
-                    for sentence in warnings {
-                        terminal::complain(sentence);
-                    }
+                    warnings.into_iter().for_each(log);
                     server::serve(session)
                 }
                 Err(sentence) => {
