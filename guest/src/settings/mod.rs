@@ -1,4 +1,6 @@
 //! What the owner of the database decided; no call can loosen it. See `wit/types.wit`.
+//!
+//! Split by who needs it: the engine, a command, the server. [`notes`]: what the owner wrote on tables and columns.
 
 pub mod notes;
 

@@ -5,11 +5,12 @@
 //! of the sandbox, it says why not and what to use.
 //!
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
-//! - [`statement`]: SQL, its results and its errors.
+//! - [`statement`]: SQL, its results and its errors; [`explain`]: how plans are laid out.
 //! - [`dot`]: the dot commands; [`set`], [`parameter`], [`listings`], [`lint`],
 //!   [`expert`]: what they do; [`files`], [`commands`]: those that read and make files, and those that are commands
 //!   of the table.
-//! - [`console`]: where all of it is printed; [`complete`]: how a line could continue.
+//! - [`console`]: where all of it is printed; [`redirect`]: results that go to a file instead.
+//! - [`completion`]: how a line could continue. [`run`]: the command.
 
 mod commands;
 pub mod completion;

@@ -1,7 +1,9 @@
 //! The files of the sandbox, as `wit/storage.wit` describes them.
 //!
-//! [`Storage`] is what the VFS (`engine/vfs.rs`) works on: the host's imports
-//! in the component, memory in unit tests and for fuzzing.
+//! [`Storage`] is what SQLite's file layer ([`crate::engine::vfs`]) works on, and [`File`] what it opens:
+//! the host's imports in the component (`wit`), memory in tests, fuzzing and examples.
+//!
+//! - [`streams`]: files that are no database, read and written from start to end.
 
 #[cfg(test)]
 pub mod local;

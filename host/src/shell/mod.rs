@@ -2,6 +2,8 @@
 //!
 //! What the lines mean is the guest's affair. The host edits and remembers them, asks the guest how
 //! a word could continue, makes Ctrl-C stop a statement, and keeps the shell running after an abort.
+//!
+//! - [`editor`]: lines from a terminal. [`history`]: those that were typed.
 
 mod editor;
 mod history;

@@ -1,4 +1,7 @@
 //! One connection: how it is opened, and what is fixed on it before any SQL of a client is seen.
+//!
+//! - [`functions`]: SQL functions that SQLite is without. [`vector`]: how vectors are stored.
+//! - [`db_status`]: what SQLite uses.
 
 pub(crate) mod db_status;
 mod functions;

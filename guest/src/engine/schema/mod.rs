@@ -4,7 +4,7 @@
 //! - [`objects`]: all that a database consists of, in the order in which it can be made again.
 //! - [`fts`]: full-text tables and what they index.
 //! - [`pattern`]: LIKE patterns for names.
-//! - [`lookup`]: what a name in an error may have meant.
+//! - [`resolve`]: the table or view that a call names. [`lookup`]: what a name in an error may have meant.
 
 pub(crate) mod catalogue;
 pub(crate) mod columns;

@@ -1,8 +1,8 @@
 //! What a transaction changes, piece by piece: rows, and the schema between them.
 //!
-//! Rows are recorded by SQLite's session extension ([`session`]), which cannot follow a table
+//! Rows are recorded by SQLite's session extension ([`changeset`]), which cannot follow a table
 //! through a change of the schema. So what each statement of the schema does is found by comparing
-//! the schema before and after it ([`schema`]), and the rows before it and behind it are recorded
+//! the schema before and after it ([`schema_diff`]), and the rows before it and behind it are recorded
 //! apart. How to revert a schema change is decided when it is made ([`inverse`]), and the
 //! rows that go with it are saved before ([`saved`]). What all of it comes to is a [`Summary`].
 
