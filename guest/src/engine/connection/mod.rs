@@ -8,6 +8,7 @@ mod functions;
 pub(crate) mod vector;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -64,6 +65,10 @@ pub(crate) fn open(
         Some(name) if access == Access::Make => {
             Connection::open_with_flags_and_vfs(name, flags, vfs::local())?
         }
+        Some(name) if is_in_memory(name) => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_CREATE;
+            Connection::open_with_flags_and_vfs(name, flags, c"memdb")?
+        }
         Some(name) => Connection::open_with_flags(name, flags)?,
         None => Connection::open_in_memory_with_flags(flags)?,
     };
@@ -76,6 +81,39 @@ pub(crate) fn open(
     functions::register(&connection)?;
     vector::register(&connection)?;
     Ok(connection)
+}
+
+/// What the name of a database in memory starts with natively, where the host keeps none.
+const MEMORY: &str = "/memory/";
+
+/// A new name for a database in memory, for native tests: it lives as long as a connection to it.
+pub(crate) fn in_memory() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{MEMORY}{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Whether a name is one of those.
+pub(crate) fn is_in_memory(name: &str) -> bool {
+    cfg!(not(target_family = "wasm")) && name.starts_with(MEMORY)
+}
+
+/// Opens a database for our own use alone, behind an authorizer of its own that allows everything.
+///
+/// # Errors
+///
+/// As for [`open`].
+pub(crate) fn open_for_us(
+    name: &str,
+    limits: &EngineLimits,
+    interrupt: &Arc<InterruptCheck>,
+) -> rusqlite::Result<Connection> {
+    open(
+        Some(name),
+        Access::Write,
+        limits,
+        &Authorizer::new(),
+        interrupt,
+    )
 }
 
 /// SQLite's run-time limits, <https://www.sqlite.org/limits.html>.

@@ -1,19 +1,31 @@
 //! Several statements of a client in one transaction.
 
 use super::Database;
-use super::recorded::WriteCall;
 use super::run::explains;
-use super::tracked::{Tracked, WriteMode};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::statement;
 use crate::engine::statement::errors;
-use crate::engine::statement::params::Params;
 use crate::text::scan;
 
 impl Database {
-    pub(super) fn transact(&self, sql: &str, ending: WriteMode) -> Result<Output, Failure> {
+    /// Runs several statements in a transaction of their own.
+    pub(super) fn transact(&self, sql: &str) -> Result<Output, Failure> {
+        self.trusted("BEGIN IMMEDIATE")?;
+        let output = self.statements(sql, Mode::Batch)?;
+        self.trusted("COMMIT").map_err(|failure| Failure {
+            message: format!(
+                "The batch of {} statements could not be committed: {} Nothing was changed.",
+                output.extra["statements"], failure.message
+            ),
+            ..failure
+        })?;
+        Ok(output)
+    }
+
+    /// Runs several statements in the transaction that is open; `wanted` is their mode.
+    pub(super) fn statements(&self, sql: &str, wanted: Mode) -> Result<Output, Failure> {
         if sql.contains('\0') {
             return Err(errors::nul());
         }
@@ -26,16 +38,6 @@ impl Database {
                 ),
             ));
         }
-        let recorded = ending == WriteMode::Keep && self.is_recorded();
-        if recorded {
-            self.recover()?;
-        }
-        self.trusted("BEGIN IMMEDIATE")?;
-        let mut tracked = if recorded || ending == WriteMode::DryRun {
-            Some(self.track(ending)?)
-        } else {
-            None
-        };
         let mut output = Output {
             changes: Some(0),
             ..Output::default()
@@ -50,14 +52,7 @@ impl Database {
             number += 1;
             let rows = output.rows.take();
             let length = self
-                .member(
-                    &text[start..],
-                    sql,
-                    start,
-                    number,
-                    &mut output,
-                    tracked.as_mut(),
-                )
+                .member(&text[start..], sql, start, number, &mut output, wanted)
                 .map_err(|failure| unchanged(failure, number, sql, start))?;
             if output.rows.is_some() {
                 returned.push(number);
@@ -69,21 +64,6 @@ impl Database {
         if number == 0 {
             return Err(errors::empty());
         }
-        let ended = match tracked {
-            None => self.trusted("COMMIT"),
-            Some(tracked) => {
-                let call = WriteCall::new(sql, &Params::None);
-                let (done, irreversible) = self.finish(tracked, &call)?;
-                self.conclude(&done, irreversible, ending, &call, &mut output)
-            }
-        };
-        ended.map_err(|failure| Failure {
-            message: format!(
-                "The batch of {number} statements could not be committed: {} Nothing was changed.",
-                failure.message
-            ),
-            ..failure
-        })?;
         output.extra.insert("statements".into(), number.into());
         output.notes.extend(unshown(&returned));
         Ok(output)
@@ -97,12 +77,12 @@ impl Database {
         start: usize,
         number: usize,
         output: &mut Output,
-        tracked: Option<&mut Tracked<'_>>,
+        wanted: Mode,
     ) -> Result<usize, Failure> {
-        let mode = match &tracked {
-            _ if explains(rest) => Mode::Explain,
-            Some(tracked) if tracked.ending == WriteMode::DryRun => Mode::Try,
-            _ => Mode::Batch,
+        let mode = if explains(rest) {
+            Mode::Explain
+        } else {
+            wanted
         };
         self.authorizer.enter(mode);
         let mut statement = statement::one(self.connection()?, rest, &self.authorizer, false)
@@ -122,10 +102,7 @@ impl Database {
             .expanded_sql()
             .map_or(rest.len(), |text| text.len());
         let seen = self.authorizer.seen();
-        let mut tracked = tracked.filter(|_| mode != Mode::Explain);
-        if let Some(tracked) = &mut tracked {
-            tracked.before(self, &seen, sql, start)?;
-        }
+        self.before(&seen)?;
         let before = self.changes()?;
         self.authorizer.run(if mode == Mode::Explain {
             Mode::Read
@@ -142,9 +119,7 @@ impl Database {
         if writes {
             self.count(output, rest, before)?;
         }
-        if let Some(tracked) = tracked {
-            tracked.after(self, &seen, sql, start)?;
-        }
+        self.after(&seen)?;
         Ok(length)
     }
 }

@@ -11,14 +11,13 @@
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
 mod batch;
-mod recorded;
+mod dry_run;
+mod followed;
 mod report;
 mod run;
 pub(crate) mod shell;
-mod shell_transaction;
 pub(crate) mod staged;
-mod tracked;
-mod undone;
+mod undo;
 pub(crate) mod work;
 
 use std::cell::{OnceCell, RefCell};
@@ -28,9 +27,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
-use self::recorded::WarnedWrites;
-use self::shell_transaction::ShellTransaction;
-pub(crate) use self::tracked::WriteMode;
+pub(crate) use self::dry_run::WriteMode;
+use self::dry_run::untried;
+use self::followed::Followed;
 use super::connection::{self, Access};
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;
@@ -72,8 +71,8 @@ pub struct Database {
     output: OutputLimits,
     interrupt: Arc<InterruptCheck>,
     authorizer: Arc<Authorizer>,
-    /// The name that storage knows; `None` is a private database in memory.
-    file: Option<String>,
+    /// The name that storage knows.
+    file: String,
     title: String,
     link: Option<OpenConnection>,
     layers: Layers,
@@ -85,15 +84,16 @@ pub struct Database {
     explains_triggers: bool,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
-    /// What a shell has written in the transaction that is open.
-    pending: RefCell<Option<ShellTransaction>>,
-    warned: RefCell<WarnedWrites>,
 }
 
 /// An open connection.
 #[derive(Debug)]
 struct OpenConnection {
+    /// The write that is followed; it goes before its connection does.
+    followed: RefCell<Option<Followed>>,
     connection: Connection,
+    /// Reads the database as it was before a write, where others can read meanwhile.
+    reader: RefCell<Option<Connection>>,
     access: Access,
     query_only: bool,
     /// The schema version whose names were last found to be UTF-8.
@@ -110,7 +110,11 @@ impl Database {
         // In the sandbox, a database in memory is a file that the host keeps in its memory, like
         // any other. Natively, which is for tests, it is SQLite's own: reopening would lose it.
         let native_memory = settings.in_memory && !cfg!(target_family = "wasm");
-        let file = (!native_memory).then(|| settings.database.clone());
+        let file = if native_memory {
+            connection::in_memory()
+        } else {
+            settings.database.clone()
+        };
         Self::new(file, settings.title.clone(), settings, output, interrupt)
     }
 
@@ -122,7 +126,7 @@ impl Database {
         interrupt: &Arc<InterruptCheck>,
     ) -> Self {
         Self::new(
-            Some(name.to_owned()),
+            name.to_owned(),
             name.to_owned(),
             settings,
             output,
@@ -131,7 +135,7 @@ impl Database {
     }
 
     fn new(
-        file: Option<String>,
+        file: String,
         title: String,
         settings: &Arc<EngineSettings>,
         output: OutputLimits,
@@ -150,8 +154,6 @@ impl Database {
             keeps: false,
             explains_triggers: false,
             history: OnceCell::new(),
-            pending: RefCell::default(),
-            warned: RefCell::default(),
         }
     }
 
@@ -210,10 +212,11 @@ impl Database {
             return self.query(sql, params, None);
         }
         self.begin(Access::Write)?;
-        let result = if ending == WriteMode::DryRun || self.is_recorded() && self.records(sql) {
-            self.write_tracked(sql, params, ending)
-        } else {
-            self.write(sql, params)
+        let result = match ending {
+            WriteMode::Keep => self.kept(sql, || self.write(sql, params, Mode::Write)),
+            WriteMode::DryRun => {
+                untried(sql).and_then(|()| self.dry_run(|| self.write(sql, params, Mode::Try)))
+            }
         };
         self.end(result)
     }
@@ -241,7 +244,10 @@ impl Database {
             ));
         }
         self.begin(Access::Write)?;
-        let result = self.transact(sql, ending);
+        let result = match ending {
+            WriteMode::Keep => self.kept(sql, || self.transact(sql)),
+            WriteMode::DryRun => self.dry_run(|| self.statements(sql, Mode::Try)),
+        };
         self.end(result)
     }
 
@@ -319,7 +325,7 @@ impl Database {
         vfs::allow_sleep(self.settings.limits.busy_ms);
         let mut access = want;
         // Natively, what is in memory is writable from the start.
-        if self.file.is_none() || !self.layers.readonly_open {
+        if connection::is_in_memory(&self.file) || !self.layers.readonly_open {
             access = Access::Write;
         }
         let guarded = want == Access::Read && self.layers.query_only;
@@ -368,7 +374,7 @@ impl Database {
         }
         self.link = None;
         let opened = connection::open(
-            self.file.as_deref(),
+            Some(&self.file),
             access,
             &self.settings.limits,
             &self.authorizer,
@@ -402,7 +408,9 @@ impl Database {
             return Err(errors::unwritable(&self.title));
         }
         self.link = Some(OpenConnection {
+            followed: RefCell::default(),
             connection,
+            reader: RefCell::default(),
             access,
             query_only: false,
             checked: None,
@@ -451,9 +459,8 @@ impl Database {
             self.link = None;
         }
         self.authorizer.enter(Mode::Nothing);
-        if !self.keeps {
-            self.pending.take();
-            self.warned.borrow_mut().end();
+        if let Some(link) = self.link.as_ref().filter(|_| !self.keeps) {
+            link.followed.take();
         }
         let result = result?;
         if open {
@@ -484,9 +491,12 @@ impl Database {
     }
 
     fn connection(&self) -> Result<&Connection, Failure> {
+        self.link().map(|link| &link.connection)
+    }
+
+    fn link(&self) -> Result<&OpenConnection, Failure> {
         self.link
             .as_ref()
-            .map(|link| &link.connection)
             .ok_or_else(|| Failure::new(Status::Internal, "The database is not open."))
     }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::answer::output::Output;
 use crate::engine::undo::Summary;
-use crate::engine::undo::changeset::Counts;
 use crate::engine::undo::schema_diff::Object;
+use crate::engine::undo::tally::Counts;
 
 /// What becomes of an object of the schema.
 pub(super) struct Change<'a> {

@@ -51,13 +51,21 @@ impl Database {
         }
     }
 
-    pub(super) fn write(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
-        let (mut statement, mode) = self.prepare(sql, Mode::Write)?;
+    /// Runs one statement that may write; `wanted` is its mode, unless it explains.
+    pub(super) fn write(
+        &self,
+        sql: &str,
+        params: &Params,
+        wanted: Mode,
+    ) -> Result<Output, Failure> {
+        let (mut statement, mode) = self.prepare(sql, wanted)?;
         params.bind(&mut statement)?;
+        let seen = self.authorizer.seen();
+        self.before(&seen)?;
         let before = self.changes()?;
         let explains = mode == Mode::Explain;
         self.authorizer
-            .run(if explains { Mode::Read } else { Mode::Write });
+            .run(if explains { Mode::Read } else { wanted });
         let result_set = self.step(&mut statement, sql, 0)?;
         let writes = !explains && !statement.readonly();
         drop(statement);
@@ -65,6 +73,7 @@ impl Database {
         if writes {
             self.count(&mut output, sql, before)?;
         }
+        self.after(&seen)?;
         Ok(output)
     }
 

@@ -6,7 +6,6 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Statement, StatementStatus};
 
 use super::Database;
-use super::tracked::is_outside_transactions;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::engine::connection::Access;
@@ -207,16 +206,20 @@ impl Database {
         }
         let recorded =
             mode == Mode::Shell && explains == ExplainKind::Nothing && self.is_recorded();
-        match seen.control {
-            Some(control) if recorded => self.control_recorded(&control, || {
-                self.go(&mut statement, sql, (mode, explains), values, sink)
-            }),
-            None if recorded && writes && !is_outside_transactions(sql) => {
-                drop(statement);
-                self.write_recorded(sql, values, sink)
-            }
-            _ => self.go(&mut statement, sql, (mode, explains), values, sink),
+        let how = (mode, explains);
+        if !recorded || !writes && seen.control.is_none() {
+            return self
+                .go(&mut statement, sql, how, values, sink)
+                .map_err(Some);
         }
+        drop(statement);
+        self.recorded_in_shell(sql, &seen, || {
+            // Compiled again, so that all that it changes is seen.
+            let mut statement = self
+                .compile(sql, mode)
+                .map_err(|unprepared| self.unprepared_error(unprepared, sql))?;
+            self.go(&mut statement, sql, how, values, sink)
+        })
         .map_err(Some)
     }
 

@@ -4,18 +4,14 @@
 use rusqlite::{Connection, Statement};
 
 use super::Database;
-use super::recorded::WriteCall;
 use crate::answer::failure::{self, Failure};
 use crate::answer::output::Output;
-use crate::engine::connection::Access;
+use crate::engine::connection::{self, Access};
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::statement::errors;
 use crate::engine::statement::params::Params;
-use crate::engine::undo::Summary;
+use crate::engine::undo::schema_diff::objects;
 use crate::host::interrupt::InterruptCheck;
-
-/// Why rows that come from a file are irreversible.
-const FROM_FILE: &str = "rows that come from a file are not recorded one by one";
 
 /// A database in one transaction.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +32,8 @@ impl Database {
         self.within(Access::Read, "BEGIN", look)
     }
 
-    /// Changes the database in one transaction, all or nothing. `what` names it in the record of
-    /// writes (`--undo`), which holds no more of it than that it is irreversible; that is reported before
-    /// and in `output`.
+    /// Changes the database in one transaction, all or nothing. `what` names it in the history
+    /// (`--undo`); whether it can be undone is said in `output`.
     ///
     /// # Errors
     ///
@@ -53,11 +48,14 @@ impl Database {
             return Err(errors::writes("write to the database", &self.settings));
         }
         self.begin(Access::Write)?;
-        let result = self
-            .announce(what)
-            .and_then(|()| self.trusted("BEGIN IMMEDIATE"))
-            .and_then(|()| change(Work { database: self }))
-            .and_then(|done| self.commit_whole(what, output).map(|()| done));
+        let result = self.recorded(what, output, |_| {
+            self.trusted("BEGIN IMMEDIATE")?;
+            let before =
+                objects(self.connection()?).map_err(|error| self.failure(&error, "", 0))?;
+            let done = change(Work { database: self })?;
+            self.after_all(before)?;
+            self.trusted("COMMIT").map(|()| done)
+        });
         self.end(result)
     }
 
@@ -77,7 +75,9 @@ impl Database {
             return Err(errors::writes("replace the database", &self.settings));
         }
         self.begin(Access::Write)?;
-        let result = self.announce(what).and_then(|()| {
+        let recorded = self.is_recorded();
+        let followed = if recorded { self.follow(true) } else { Ok(()) };
+        let result = followed.and_then(|()| {
             self.authorizer.enter(Mode::Trusted);
             let result = match &mut self.link {
                 Some(link) => replace(&mut link.connection, &self.interrupt),
@@ -85,44 +85,15 @@ impl Database {
             };
             result.map_err(|error| self.failure(&error, "", 0))
         });
-        let result = result.and_then(|done| {
-            // There is nothing left to commit but the entry of the record.
-            if self.is_recorded() {
-                self.trusted("BEGIN")?;
-                self.commit_whole(what, output)?;
-            }
-            Ok(done)
-        });
+        if recorded {
+            self.keep(what, output);
+        }
         let result = self.end(result);
         // What is in memory natively would be lost with its connection.
-        if self.file.is_some() {
+        if !connection::is_in_memory(&self.file) {
             self.link = None;
         }
         result
-    }
-
-    /// Before what is too much to be recorded row by row.
-    fn announce(&self, what: &str) -> Result<(), Failure> {
-        if !self.is_recorded() {
-            return Ok(());
-        }
-        self.confirm(&WriteCall::new(what, &Params::None), FROM_FILE)?;
-        self.recover()
-    }
-
-    /// Commits it.
-    fn commit_whole(&self, what: &str, output: &mut Output) -> Result<(), Failure> {
-        if !self.is_recorded() {
-            return self.trusted("COMMIT");
-        }
-        let call = WriteCall::new(what, &Params::None);
-        self.commit_recorded(
-            &call,
-            &[],
-            &Summary::default(),
-            Some(FROM_FILE.into()),
-            output,
-        )
     }
 
     fn within<T>(

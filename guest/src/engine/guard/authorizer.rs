@@ -57,6 +57,8 @@ pub enum Rule {
     Transaction,
     /// A function that reaches outside of the database.
     Function,
+    /// The pages of the file, below all tables.
+    Pages,
     /// A pragma.
     Pragma(PragmaRefusal),
     /// An action code that this build does not know.
@@ -283,6 +285,16 @@ impl AuthorizerState {
             _ => {}
         }
         match context.action {
+            A::Read { table_name, .. }
+            | A::Insert { table_name }
+            | A::Update { table_name, .. }
+            | A::Delete { table_name }
+            | A::CreateVtable {
+                module_name: table_name,
+                ..
+            } if table_name.eq_ignore_ascii_case("sqlite_dbpage") => {
+                Err((Rule::Pages, "use sqlite_dbpage".into(), None))
+            }
             A::Select | A::Read { .. } | A::Recursive => Ok(()),
             A::Function { function_name } => function(function_name),
             A::Pragma {

@@ -67,6 +67,11 @@ pub(crate) fn denied(denial: &Denial, settings: &EngineSettings) -> Failure {
             Status::Unsupported,
             format!("This statement would {what}, which accesses something outside the database."),
         ),
+        Rule::Pages => Failure::new(
+            Status::Unsupported,
+            format!("This statement would {what}, the pages of the file below all tables."),
+        )
+        .hint("sqlarium_backup copies the whole file, and sqlarium_stats reports what its pages hold."),
         Rule::Pragma(PragmaRefusal::Writes) if denial.mode == Mode::Try => no_dry_run(what),
         Rule::Pragma(refusal) => refused_pragma(what, refusal, settings),
         Rule::Unknown => Failure::new(

@@ -1,49 +1,23 @@
-//! Irreversible writes: reported before they run, and undo stops at them.
+//! Writes that cannot be undone: made all the same, with the reason first.
 
-use super::undo::{past, recording, undo};
+use super::undo::{past, recorded_in, recording, undo};
 use super::*;
-use crate::engine::database::WriteMode;
 use crate::settings::EngineLimits;
 
-#[test]
-fn an_irreversible_write_is_reported_before_and_after_and_stops_undo() {
-    let mut engine = engine_with(
-        recording(),
-        "CREATE TABLE t(a TEXT PRIMARY KEY); CREATE VIRTUAL TABLE f USING fts5(x); INSERT INTO f VALUES('y')",
+/// Makes a write that cannot be undone, for the reason `why`.
+#[track_caller]
+fn irreversible(engine: &mut Engine, sql: &str, why: &str) {
+    let output = exec(engine, sql).unwrap();
+    let told = &output.notes[0];
+    assert!(
+        told.starts_with("This write cannot be undone") && told.contains(why),
+        "{output:?}"
     );
-    for (sql, why) in [
-        (
-            "INSERT INTO t VALUES(NULL)",
-            "t has rows whose primary key is NULL",
-        ),
-        ("DROP TABLE f", "the virtual table f was dropped"),
-    ] {
-        let database = engine.database(None).unwrap();
-        let tried = database
-            .exec_to(sql, &Params::None, WriteMode::DryRun)
-            .unwrap();
-        assert!(
-            tried
-                .notes
-                .iter()
-                .any(|note| note.contains(&format!("The write could not be undone: {why}"))),
-            "{tried:?}"
-        );
-        // One warning is enough.
-        let done = exec(&mut engine, sql).unwrap();
-        assert!(
-            done.notes
-                .iter()
-                .any(|note| note.contains(&format!("This write cannot be undone: {why}"))),
-            "{done:?}"
-        );
-        refused(undo(&mut engine), Status::InvalidState, why);
-    }
-    assert_eq!(past(&mut engine).len(), 3);
+    refused(undo(engine), Status::InvalidState, why);
 }
 
 #[test]
-fn a_write_too_large_to_record_is_irreversible() {
+fn pages_that_have_no_room_make_a_write_irreversible() {
     let settings = EngineSettings {
         limits: EngineLimits {
             memory_bytes: 8 << 20,
@@ -52,106 +26,101 @@ fn a_write_too_large_to_record_is_irreversible() {
         ..recording()
     };
     let mut engine = engine_with(settings, "CREATE TABLE t(a)");
-    for _ in 0..2 {
+    for _ in 0..3 {
         exec(&mut engine, "INSERT INTO t VALUES(randomblob(900000))").unwrap();
     }
-    refused(
-        exec(&mut engine, "DROP TABLE t"),
-        Status::InvalidState,
-        "could not be undone later",
+    irreversible(
+        &mut engine,
+        "UPDATE t SET a = randomblob(900000)",
+        "take more than the 2097152 bytes that are kept",
     );
-    let output = exec(&mut engine, "DROP TABLE t").unwrap();
-    assert!(
-        output.notes[0].contains("1048576 bytes kept for one write"),
-        "{output:?}"
-    );
+    // What is written behind it is undone, up to there.
+    exec(&mut engine, "INSERT INTO t VALUES(1)").unwrap();
+    undo(&mut engine).unwrap();
     refused(
         undo(&mut engine),
         Status::InvalidState,
         "can never be undone",
     );
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 3);
+    // What was rolled back is no write, however large.
+    let count = past(&mut engine).len();
+    let sql = "UPDATE t SET a = randomblob(900000); INSERT INTO nowhere VALUES(1)";
+    batch(&mut engine, sql).unwrap_err();
+    assert_eq!(past(&mut engine).len(), count);
 }
 
 #[test]
-fn an_irreversible_write_runs_when_it_is_sent_again() {
-    let mut engine = engine_with(
-        recording(),
-        "CREATE TABLE t(a TEXT PRIMARY KEY, b); CREATE VIRTUAL TABLE f USING fts5(x)",
-    );
-    let null = |engine: &mut Engine, b: &str| {
-        let params = Params::from_json(&json!([b])).unwrap();
-        let database = engine.database(None).unwrap();
-        database.exec("INSERT INTO t VALUES(NULL, ?)", &params)
+fn another_page_size_or_journal_mode_is_irreversible() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", "CREATE TABLE t(a); INSERT INTO t VALUES(1)");
+    let settings = EngineSettings {
+        undo: recorded_in(":memory:"),
+        ..on_file(&path)
     };
-    refused(
-        null(&mut engine, "x"),
-        Status::InvalidState,
-        "Send the same call again",
-    );
-    assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
-    assert_eq!(past(&mut engine).len(), 1);
-    // Other values are another write.
-    refused(
-        null(&mut engine, "y"),
-        Status::InvalidState,
-        "could not be undone later",
-    );
-    null(&mut engine, "y").unwrap();
-    exec(&mut engine, "DELETE FROM t").unwrap_err();
-    exec(&mut engine, "DELETE FROM t").unwrap();
-    // Each time again.
-    let sql = "INSERT INTO t VALUES('z', 1); DROP TABLE f; CREATE VIRTUAL TABLE f USING fts5(x)";
-    for _ in 0..2 {
-        let failure = refused(
-            batch(&mut engine, sql),
-            Status::InvalidState,
-            "the virtual table f",
-        );
-        assert!(
-            failure.message.starts_with("This write was rolled back"),
-            "{failure}"
-        );
-        assert_eq!(
-            number(&mut engine, "SELECT count(*) FROM t WHERE a = 'z'"),
-            0
-        );
-        batch(&mut engine, sql).unwrap();
-        exec(&mut engine, "DELETE FROM t").unwrap();
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
+    exec(&mut engine, "PRAGMA page_size = 1024").unwrap();
+    irreversible(&mut engine, "VACUUM", "the page size was changed");
+    for mode in ["wal", "delete"] {
+        let sql = format!("PRAGMA journal_mode = {mode}");
+        irreversible(&mut engine, &sql, "the journal mode was changed");
     }
+    exec(&mut engine, "PRAGMA journal_mode = truncate").unwrap();
+    assert_eq!(past(&mut engine).len(), 3);
 }
 
 #[test]
-fn what_is_not_recorded_is_not_asked_about() {
-    let mut engine = engine("CREATE VIRTUAL TABLE f USING fts5(x)");
-    exec(&mut engine, "DROP TABLE f").unwrap();
-}
-
-#[test]
-fn what_comes_from_a_file_is_asked_about_before_it_runs() {
+fn what_comes_from_a_file_is_undone_like_all_else() {
     let mut engine = engine_with(recording(), "CREATE TABLE t(a)");
-    let mut ran = 0;
-    let mut import = |engine: &mut Engine| {
-        let mut output = Output::default();
-        let database = engine.database(None)?;
-        database.change("import t.csv into t", &mut output, |work| {
-            ran += 1;
-            let sql = "INSERT INTO t VALUES(1)";
-            let inserted = work.write(sql)?.raw_execute();
-            inserted.map_err(|error| work.failure(&error, sql))
-        })?;
-        Ok((output, ran))
+    let mut output = Output::default();
+    let database = engine.database(None).unwrap();
+    database
+        .change("import t.csv into t", &mut output, |work| {
+            for sql in [
+                "CREATE TABLE u(b)",
+                "INSERT INTO u VALUES(1), (2)",
+                "INSERT INTO t VALUES(1)",
+            ] {
+                work.write(sql)?
+                    .raw_execute()
+                    .map_err(|error| work.failure(&error, sql))?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(output.notes.is_empty(), "{output:?}");
+    assert_eq!(
+        past(&mut engine)[0].0,
+        "t: 1 row inserted; u: 2 rows inserted; table u created"
+    );
+    undo(&mut engine).unwrap();
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 0);
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
+#[test]
+fn a_database_that_was_replaced_comes_back() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", "CREATE TABLE t(a); INSERT INTO t VALUES(1)");
+    let other = Connection::open_in_memory().unwrap();
+    other
+        .execute_batch("CREATE TABLE u(b); INSERT INTO u VALUES(zeroblob(100000))")
+        .unwrap();
+    let settings = EngineSettings {
+        undo: recorded_in(":memory:"),
+        ..on_file(&path)
     };
-    let failure = import(&mut engine).map(|(output, _)| output);
-    refused(failure, Status::InvalidState, "rows that come from a file");
-    let (output, ran) = import(&mut engine).unwrap();
-    assert_eq!(ran, 1);
-    assert!(
-        output.notes[0].contains("This write cannot be undone"),
-        "{output:?}"
-    );
-    refused(
-        undo(&mut engine),
-        Status::InvalidState,
-        "can never be undone",
-    );
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
+    let database = engine.database(None).unwrap();
+    let mut output = Output::default();
+    database
+        .replace("restore other.db", &mut output, |to, _| {
+            rusqlite::backup::Backup::new(&other, to)?
+                .step(-1)
+                .map(drop)
+        })
+        .unwrap();
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM u"), 1);
+    undo(&mut engine).unwrap();
+    assert_eq!(number(&mut engine, "SELECT a FROM t"), 1);
 }

@@ -11,6 +11,7 @@ mod layers;
 mod reads;
 mod rows;
 mod undo;
+mod undo_property;
 mod writes;
 
 use std::path::{Path, PathBuf};
@@ -129,6 +130,12 @@ impl Folder {
         connection.execute_batch(sql).unwrap();
         connection.close().unwrap();
         path
+    }
+
+    /// What SQLite itself reads from a file.
+    fn number(path: &Path, sql: &str) -> i64 {
+        let connection = Connection::open(path).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 }
 

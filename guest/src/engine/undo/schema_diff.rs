@@ -1,12 +1,11 @@
 //! The objects of a schema, and how two states of it differ.
 
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
 
 use crate::engine::schema::catalogue::text;
 
 /// A table, index, view or trigger of `main`; SQLite's own are left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     /// `table`, `index`, `view` or `trigger`.
     pub kind: String,

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::changeset::Counts;
 use super::schema_diff::{Difference, Object};
-use super::{Parts, Step};
+use super::tally::{Counts, Parts, Step};
 
 /// What was changed, by table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,21 +58,17 @@ impl TableHistories {
 impl Summary {
     /// Sums up the steps of one transaction. The virtual tables and their parts are those that
     /// `parts` knows.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn new(steps: &[Step], parts: &Parts) -> rusqlite::Result<Self> {
+    pub(crate) fn new(steps: &[Step], parts: &Parts) -> Self {
         let mut summary = Self::default();
         let mut lives = TableHistories::default();
         let mut ends: Option<(&[Object], &[Object])> = None;
         for step in steps {
             match step {
-                Step::Rows { changes, .. } => {
-                    for (table, counts) in changes.counts()? {
-                        match parts.owner(&table) {
+                Step::Rows(rows) => {
+                    for (table, counts) in rows {
+                        match parts.owner(table) {
                             Some(owner) => _ = summary.virtuals.insert(owner.to_owned()),
-                            None => lives.of(&table).counts.add(counts),
+                            None => lives.of(table).counts.add(*counts),
                         }
                     }
                 }
@@ -81,14 +76,18 @@ impl Summary {
                     before,
                     after,
                     lost,
-                    ..
                 } => {
                     let first = ends.map_or(before.as_slice(), |(first, _)| first);
                     ends = Some((first, after));
                     summary.pass(&Difference::new(before, after), lost, &mut lives);
                 }
-                Step::Statistics { .. } => summary.statistics = true,
+                Step::Statistics => summary.statistics = true,
             }
+        }
+        if let Some((_, last)) = ends {
+            // What is gone is told as that.
+            let is_there = |name: &String| last.iter().any(|object| object.name == *name);
+            summary.virtuals.retain(is_there);
         }
         let (first, last) = ends.unwrap_or_default();
         summary.schema = Difference::new(first, last);
@@ -99,7 +98,7 @@ impl Summary {
         summary.schema.made.retain(shown);
         summary.schema.dropped.retain(shown);
         summary.schema.altered.retain(|(object, _)| shown(object));
-        Ok(summary)
+        summary
     }
 
     /// Follows the tables through one statement of the schema.

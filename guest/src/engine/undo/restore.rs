@@ -1,0 +1,205 @@
+//! Puts pages back as they were, through SQLite's own pager
+//! (<https://www.sqlite.org/dbpage.html>), in one transaction.
+
+use std::ops::Range;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::Null;
+use rusqlite::{Connection, params};
+
+use super::capture::{Capture, Images, MARKS, content, hash};
+use super::tap::OpenFile;
+
+/// Where page 1 tells the version of the schema.
+const COOKIE: Range<usize> = 40..44;
+
+/// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
+const LOCK_BYTE: u32 = 0x4000_0000;
+
+/// Takes a write back on `connection`, which is used for nothing else; answers the state of the
+/// database then ([`Images::state`]), or as a sentence's middle what is in the way. Nothing was changed then.
+///
+/// # Errors
+///
+/// SQLite's; nothing was changed then, but a transaction may be open.
+pub(crate) fn put_back(
+    connection: &Connection,
+    images: &Images,
+) -> rusqlite::Result<Result<u64, String>> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
+    connection.execute_batch("CREATE TEMP TABLE put(number INTEGER PRIMARY KEY, page, data)")?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let now = Now::look(connection)?;
+    let certain = now.state == images.state.1;
+    if !certain {
+        if now.holds_before(connection, images)? {
+            connection.execute_batch("ROLLBACK")?;
+            return Ok(Ok(now.state));
+        }
+        if !now.holds_after(connection, images)? {
+            return Ok(Err(LATER.into()));
+        }
+    }
+    let capture = Capture::start(connection, 0, || Ok(()))?;
+    stage(connection, images, &now)?;
+    // One statement: one that is compiled half-way through would read a schema that is no whole one.
+    connection.execute_batch(
+        "INSERT INTO sqlite_dbpage(pgno, data) SELECT page, data FROM temp.put ORDER BY number",
+    )?;
+    if !certain && !is_whole(connection)? {
+        return Ok(Err(LATER.into()));
+    }
+    connection.execute_batch("COMMIT")?;
+    Ok(Ok(capture.state().unwrap_or_default()))
+}
+
+const LATER: &str =
+    "the database was written to since, by another connection or by a call that was cut off";
+
+/// The database as it is.
+struct Now {
+    first: Vec<u8>,
+    count: u32,
+    state: u64,
+}
+
+impl Now {
+    fn look(connection: &Connection) -> rusqlite::Result<Self> {
+        let count = connection.query_row("PRAGMA main.page_count", [], |row| row.get(0))?;
+        let first = if count > 0 {
+            page(connection, 1)?
+        } else {
+            Vec::new()
+        };
+        let log = OpenFile::database(connection)
+            .filter(|_| first.get(18..20) == Some(&[2, 2]))
+            .and_then(|file| file.index_state());
+        let state = log.map_or_else(|| hash(&first), |log| hash(&log));
+        Ok(Self {
+            first,
+            count,
+            state,
+        })
+    }
+
+    /// Whether every page is as it was before the write, so that it was undone already.
+    fn holds_before(&self, connection: &Connection, images: &Images) -> rusqlite::Result<bool> {
+        if self.count != images.count.0 {
+            return Ok(false);
+        }
+        for was in images.pages.iter().filter(|page| page.number <= self.count) {
+            let is = content(was.number, &page(connection, was.number)?);
+            let before = was.before.as_ref();
+            if before.map(|before| content(was.number, before)) != Some(is) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether every page is as the write left it, so that others have written elsewhere alone.
+    fn holds_after(&self, connection: &Connection, images: &Images) -> rusqlite::Result<bool> {
+        if images.count != (self.count, self.count) || self.cookie(images) != cookie(&self.first) {
+            return Ok(false);
+        }
+        for left in &images.pages {
+            if left.after != Some(content(left.number, &page(connection, left.number)?)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The version of the schema before the write.
+    fn cookie(&self, images: &Images) -> u32 {
+        let first = images.pages.first().filter(|page| page.number == 1);
+        let before = first.and_then(|page| page.before.as_deref());
+        cookie(before.unwrap_or(&self.first))
+    }
+
+    /// Page 1 as it was, but for what says nothing of the content.
+    fn merge(&self, before: &[u8]) -> Vec<u8> {
+        let mut merged = before.to_vec();
+        for marks in MARKS {
+            merged[marks.clone()].copy_from_slice(&self.first[marks]);
+        }
+        let (was, is) = (cookie(before), cookie(&self.first));
+        if was != is {
+            // One that no state of the schema has had, so that everyone reads it anew.
+            let next = was.max(is).wrapping_add(1);
+            merged[COOKIE].copy_from_slice(&next.to_be_bytes());
+        }
+        merged
+    }
+
+    /// Page 1 of a database without anything in it, of the same kind; for a file that was empty.
+    fn nothing(&self) -> Vec<u8> {
+        let mut page = self.first.clone();
+        page[28..40].fill(0); // pages; free ones
+        page[31] = 1;
+        page[60..64].fill(0); // user_version
+        page[68..72].fill(0); // application_id
+        if page[52..56] != [0; 4] {
+            page[52..56].copy_from_slice(&1_u32.to_be_bytes()); // the last root, for auto_vacuum
+        }
+        // A leaf of a table, without cells.
+        let usable = page.len() - usize::from(page[20]);
+        page[100..].fill(0);
+        page[100] = 13;
+        page[105..107].copy_from_slice(&(usable as u16).to_be_bytes());
+        let next = cookie(&page).wrapping_add(1);
+        page[COOKIE].copy_from_slice(&next.to_be_bytes());
+        page
+    }
+}
+
+/// Lays ready what is to be written, in order.
+fn stage(connection: &Connection, images: &Images, now: &Now) -> rusqlite::Result<()> {
+    let mut put = connection.prepare("INSERT INTO temp.put(page, data) VALUES(?1, ?2)")?;
+    let pages = || {
+        images
+            .pages
+            .iter()
+            .map(|page| (page.number, page.before.as_deref()))
+    };
+    for (number, before) in pages().filter(|(number, _)| *number > 1) {
+        if let Some(before) = before {
+            put.execute(params![number, before])?;
+        }
+    }
+    let count = images.count.0.max(1);
+    // What is cut off passes through the journal only if it is written to.
+    let empty = vec![0_u8; images.page_size as usize];
+    let unused = LOCK_BYTE / images.page_size.max(1) + 1;
+    for number in (count + 1..=now.count).filter(|number| *number != unused) {
+        put.execute(params![number, empty])?;
+    }
+    // Page 1 comes last, and behind it where the file ends, which any other page would forget.
+    if images.count.0 == 0 {
+        put.execute(params![1, now.nothing()])?;
+    } else if let Some((1, Some(before))) = pages().next() {
+        put.execute(params![1, now.merge(before)])?;
+    }
+    if now.count > count {
+        put.execute(params![count + 1, Null])?;
+    }
+    Ok(())
+}
+
+/// Whether all indexes still agree with their tables, and all references with their keys.
+fn is_whole(connection: &Connection) -> rusqlite::Result<bool> {
+    let check: String =
+        connection.query_row("PRAGMA main.integrity_check(1)", [], |row| row.get(0))?;
+    let mut astray = connection.prepare("PRAGMA main.foreign_key_check")?;
+    Ok(check == "ok" && !astray.exists([])?)
+}
+
+fn cookie(first: &[u8]) -> u32 {
+    let bytes = first.get(COOKIE).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_be_bytes)
+}
+
+fn page(connection: &Connection, number: u32) -> rusqlite::Result<Vec<u8>> {
+    let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
+    connection.query_row(sql, [number], |row| row.get(0))
+}

@@ -1,0 +1,341 @@
+//! Counts what a transaction changes, statement by statement: rows by table, and the schema
+//! between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+use rusqlite::{Connection, ffi};
+
+use super::schema_diff::{Object, objects};
+use crate::engine::guard::authorizer::Observed;
+use crate::engine::schema::catalogue::{quote, relations};
+
+/// What became of rows of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Rows that were inserted.
+    pub inserted: u64,
+    /// Rows that were updated.
+    pub updated: u64,
+    /// Rows that were deleted.
+    pub deleted: u64,
+}
+
+impl Counts {
+    /// Adds what became of other rows.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.deleted += other.deleted;
+    }
+}
+
+/// One piece of what was done.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Rows were changed.
+    Rows(BTreeMap<String, Counts>),
+    /// The schema was changed.
+    Schema {
+        /// As it was.
+        before: Vec<Object>,
+        /// As it is.
+        after: Vec<Object>,
+        /// How many rows the tables had that were dropped.
+        lost: Vec<(String, u64)>,
+    },
+    /// What the query planner goes by was gathered or dropped.
+    Statistics,
+}
+
+/// Follows a transaction from statement to statement. It must go before its connection is closed.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    connection: *mut ffi::sqlite3,
+    /// From a `Box`; SQLite holds its address, too.
+    rows: *mut Rows,
+    /// What was there before the statement of the schema that runs, and the rows of what it drops.
+    before: Option<(Vec<Object>, Vec<(String, u64)>)>,
+    steps: Vec<Step>,
+    parts: Parts,
+}
+
+/// The rows that were changed since the last step.
+#[derive(Debug, Default)]
+struct Rows {
+    counts: Vec<(String, Counts)>,
+    /// Tables whose rows go with them, while a statement of the schema runs; all, if it drops none.
+    passed_over: Option<BTreeSet<String>>,
+    statistics: bool,
+}
+
+/// Tables of the query planner's, <https://www.sqlite.org/fileformat2.html#stat1tab>.
+const STATISTICS: &str = "sqlite_stat";
+
+impl Rows {
+    fn changed(&mut self, operation: c_int, table: &str) {
+        if table.starts_with("sqlite_") {
+            self.statistics |= table.starts_with(STATISTICS);
+            return;
+        }
+        if let Some(over) = &self.passed_over
+            && (over.is_empty() || over.iter().any(|owner| belongs(table, owner)))
+        {
+            return;
+        }
+        // Mostly it is the table of the row before.
+        let at = self.counts.iter().rposition(|(name, _)| name == table);
+        let at = at.unwrap_or_else(|| {
+            self.counts.push((table.to_owned(), Counts::default()));
+            self.counts.len() - 1
+        });
+        let counts = &mut self.counts[at].1;
+        match operation {
+            ffi::SQLITE_INSERT => counts.inserted += 1,
+            ffi::SQLITE_DELETE => counts.deleted += 1,
+            _ => counts.updated += 1,
+        }
+    }
+}
+
+/// Whether a table is `owner` or, by its name, a part of it.
+fn belongs(table: &str, owner: &str) -> bool {
+    table
+        .get(..owner.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(owner))
+        && matches!(table.as_bytes().get(owner.len()), None | Some(b'_'))
+}
+
+/// What SQLite calls before it changes a row of any table.
+#[expect(unsafe_code, reason = "SQLite's C interface")]
+unsafe extern "C" fn changes(
+    rows: *mut c_void,
+    _connection: *mut ffi::sqlite3,
+    operation: c_int,
+    database: *const c_char,
+    table: *const c_char,
+    _old: ffi::sqlite3_int64,
+    _new: ffi::sqlite3_int64,
+) {
+    // SAFETY: `Tally::start` passes its own rows, which live until the hook is gone; SQLite passes
+    // C strings.
+    let (rows, database, table) = unsafe {
+        (
+            &mut *rows.cast::<Rows>(),
+            CStr::from_ptr(database),
+            CStr::from_ptr(table),
+        )
+    };
+    if database == c"main"
+        && let Ok(table) = table.to_str()
+    {
+        rows.changed(operation, table);
+    }
+}
+
+impl Tally {
+    /// Starts to count. What is compiled from now on deletes row by row, so that all are seen.
+    pub(crate) fn start(connection: &Connection) -> Self {
+        let rows = Box::into_raw(Box::<Rows>::default());
+        // SAFETY: the connection is open; the rows live until `drop` has taken the hook away.
+        #[expect(unsafe_code, reason = "SQLite's C interface")]
+        let handle = unsafe {
+            let handle = connection.handle();
+            ffi::sqlite3_preupdate_hook(handle, Some(changes), rows.cast());
+            handle
+        };
+        Self {
+            connection: handle,
+            rows,
+            before: None,
+            steps: Vec::new(),
+            parts: Parts::default(),
+        }
+    }
+
+    /// Ends counting.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn stop(mut self, connection: &Connection) -> rusqlite::Result<(Vec<Step>, Parts)> {
+        self.settle();
+        let counted = self.steps.iter().any(|step| matches!(step, Step::Rows(_)));
+        if counted {
+            self.parts.look(connection)?;
+        }
+        Ok((
+            std::mem::take(&mut self.steps),
+            std::mem::take(&mut self.parts),
+        ))
+    }
+
+    /// How many steps there are.
+    pub(crate) fn steps(&mut self) -> usize {
+        self.settle();
+        self.steps.len()
+    }
+
+    /// Forgets all steps but the first `count`, which were rolled back.
+    pub(crate) fn forget(&mut self, count: usize) {
+        self.rows().counts.clear();
+        self.steps.truncate(count);
+    }
+
+    /// Before a statement runs that was `seen` while it was prepared.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn before(
+        &mut self,
+        connection: &Connection,
+        seen: &Observed,
+    ) -> rusqlite::Result<()> {
+        if !seen.ddl {
+            return Ok(());
+        }
+        self.settle();
+        self.parts.look(connection)?;
+        let before = objects(connection)?;
+        let mut lost = Vec::new();
+        for table in &seen.drops {
+            let stored = |object: &&Object| {
+                object.kind == "table" && !object.is_virtual() && object.name == *table
+            };
+            if before.iter().any(|object| stored(&object)) {
+                let sql = format!("SELECT count(*) FROM main.{}", quote(table));
+                let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+                lost.push((table.clone(), rows.unsigned_abs()));
+            }
+        }
+        self.before = Some((before, lost));
+        // The foreign keys that lead to a dropped table act on other tables.
+        self.rows().passed_over = Some(seen.drops.clone());
+        Ok(())
+    }
+
+    /// The schema as it was before all of the transaction, whose statements were not seen alone.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn from(
+        &mut self,
+        connection: &Connection,
+        before: Vec<Object>,
+    ) -> rusqlite::Result<()> {
+        let after = objects(connection)?;
+        if before != after {
+            let lost = Vec::new();
+            self.steps.insert(
+                0,
+                Step::Schema {
+                    before,
+                    after,
+                    lost,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// After a statement has run.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn after(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some((before, lost)) = self.before.take() else {
+            return Ok(());
+        };
+        self.settle();
+        self.rows().passed_over = None;
+        let after = objects(connection)?;
+        self.parts.look(connection)?;
+        if before != after {
+            self.steps.push(Step::Schema {
+                before,
+                after,
+                lost,
+            });
+        }
+        Ok(())
+    }
+
+    /// Closes the piece of rows that is being counted.
+    fn settle(&mut self) {
+        let rows = self.rows();
+        let counts = std::mem::take(&mut rows.counts);
+        let statistics = std::mem::take(&mut rows.statistics);
+        if !counts.is_empty() {
+            self.steps.push(Step::Rows(counts.into_iter().collect()));
+        }
+        if statistics {
+            self.steps.push(Step::Statistics);
+        }
+    }
+
+    fn rows(&mut self) -> &mut Rows {
+        // SAFETY: it lives as long as `self`, and SQLite uses it while a statement runs alone.
+        #[expect(unsafe_code, reason = "shared with SQLite")]
+        unsafe {
+            &mut *self.rows
+        }
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        // SAFETY: the connection is still open; the rows are from a `Box`, and SQLite's no more.
+        #[expect(unsafe_code, reason = "shared with SQLite")]
+        unsafe {
+            ffi::sqlite3_preupdate_hook(self.connection, None, ptr::null_mut());
+            drop(Box::from_raw(self.rows));
+        }
+    }
+}
+
+/// The shadow tables of virtual tables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    owners: BTreeMap<String, String>,
+}
+
+impl Parts {
+    /// Adds those of the schema as it is now.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let all = relations(connection)?;
+        let virtuals = || all.iter().filter(|table| table.kind == "virtual");
+        for shadow in all
+            .iter()
+            .filter(|table| table.kind == "shadow" && table.schema == "main")
+        {
+            let owner = virtuals()
+                .filter(|table| {
+                    shadow
+                        .name
+                        .strip_prefix(table.name.as_str())
+                        .is_some_and(|rest| rest.starts_with('_'))
+                })
+                .max_by_key(|table| table.name.len());
+            if let Some(owner) = owner {
+                self.owners
+                    .insert(shadow.name.to_ascii_lowercase(), owner.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The virtual table that a table is a part of.
+    pub(crate) fn owner(&self, table: &str) -> Option<&str> {
+        self.owners
+            .get(&table.to_ascii_lowercase())
+            .map(String::as_str)
+    }
+}
