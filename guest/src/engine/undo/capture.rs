@@ -120,9 +120,9 @@ impl Capture {
         let seen = std::mem::replace(&mut *tap.watcher(), Seen::new(0, None));
         drop(tap);
         match (&seen.log, reader) {
-            (Some(_), Some(reader)) => seen.from_log(reader),
+            (Some(_), Some(reader)) => seen.log_images(reader),
             (Some(_), None) => Ok(Some(Err("the pages as they were cannot be read".into()))),
-            (None, _) => Ok(seen.from_file()),
+            (None, _) => Ok(seen.file_images()),
         }
     }
 
@@ -273,7 +273,7 @@ impl Seen {
     }
 
     /// What was written over a file.
-    fn from_file(mut self) -> Option<Result<Images, Irreversible>> {
+    fn file_images(mut self) -> Option<Result<Images, Irreversible>> {
         // Whatever is committed counts on in page 1. A transaction that was rolled back may have
         // been put into the file, and out of it again.
         let now = self.first.take()?;
@@ -303,7 +303,7 @@ impl Seen {
     }
 
     /// What was appended to a log, as `reader` still sees it.
-    fn from_log(
+    fn log_images(
         mut self,
         reader: &Connection,
     ) -> rusqlite::Result<Option<Result<Images, Irreversible>>> {

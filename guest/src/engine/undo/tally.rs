@@ -49,6 +49,9 @@ pub(crate) enum Step {
     Statistics,
 }
 
+/// The schema before a statement, and how many rows the tables have that it drops.
+type Before = (Vec<Object>, Vec<(String, u64)>);
+
 /// Follows a transaction from statement to statement. It must go before its connection is closed.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -56,7 +59,7 @@ pub(crate) struct Tally {
     /// From a `Box`; SQLite holds its address, too.
     rows: *mut Rows,
     /// What was there before the statement of the schema that runs, and the rows of what it drops.
-    before: Option<(Vec<Object>, Vec<(String, u64)>)>,
+    before: Option<Before>,
     steps: Vec<Step>,
     parts: Parts,
 }

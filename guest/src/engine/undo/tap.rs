@@ -90,17 +90,20 @@ pub(super) struct Tap<W: Watcher> {
 impl<W: Watcher> Tap<W> {
     /// Taps an open file of a connection.
     pub(super) fn new(file: OpenFile, watcher: W) -> Self {
-        // SAFETY: the file is open, so that it has methods; a copy of them is as good.
+        // SAFETY: the file is open, so that it has methods.
+        let methods = unsafe { (*file.0).pMethods };
+        // SAFETY: as above; a copy of them is as good.
+        let copied = unsafe { *methods };
         let below = Below {
             file: file.0,
-            methods: unsafe { (*file.0).pMethods },
+            methods,
         };
         let tapped = Box::into_raw(Box::new(Tapped {
             methods: ffi::sqlite3_io_methods {
                 xWrite: Some(write::<W>),
                 xTruncate: Some(truncate::<W>),
                 xClose: Some(close::<W>),
-                ..unsafe { *below.methods }
+                ..copied
             },
             below,
             watcher: RefCell::new(watcher),
