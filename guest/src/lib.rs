@@ -30,6 +30,8 @@ pub mod storage;
 mod text;
 
 #[cfg(target_family = "wasm")]
+#[allow(unreachable_pub, reason = "generated from wit/")]
 mod bindings;
 #[cfg(target_family = "wasm")]
+#[allow(unreachable_pub, reason = "exports are generated from wit/")]
 mod component;

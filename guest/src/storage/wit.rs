@@ -9,13 +9,13 @@ use crate::bindings::sqlarium::sandbox::{control, direct_io, shared_memory, stor
 
 /// Lets up to `ms` milliseconds pass, as SQLite asks its file layer to. The host wakes us when the
 /// call has to end; SQLite asks for that by itself.
-pub fn sleep(ms: u32) {
+pub(crate) fn sleep(ms: u32) {
     let _ = control::wait(ms);
 }
 
 /// The host's files.
 #[derive(Debug)]
-pub struct Imported;
+pub(crate) struct Imported;
 
 impl Storage for Imported {
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>> {
