@@ -1,7 +1,7 @@
 //! The guest natively, over files in memory, for what the fuzzers make up.
 
 #[cfg(fuzzing)]
-pub use surroundings::*;
+pub use environment::*;
 
 /// Kinds of companions that a database of an input can have; see [`split`].
 pub const ALONE: u8 = 0;
@@ -38,7 +38,7 @@ pub fn join(kind: u8, database: &[u8], beside: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(fuzzing)]
-mod surroundings {
+mod environment {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;

@@ -7,10 +7,10 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::{Map, Value, json};
 use sqlarium_fuzz::{HOST, files, settings, split};
 use sqlarium_guest::answer::failure::Status;
-use sqlarium_guest::command::invoke::invoke;
 use sqlarium_guest::command::interface::audience::Audience;
 use sqlarium_guest::command::interface::command::{Command, Effect};
 use sqlarium_guest::command::interface::context::Context;
+use sqlarium_guest::command::invoke::invoke;
 use sqlarium_guest::registry::REGISTRY;
 
 /// Statements that read.

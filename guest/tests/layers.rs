@@ -40,7 +40,10 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
 
 /// The modules of the crate's root that a source names outside its tests and comments.
 fn uses(source: &str) -> Vec<&str> {
-    let code = source.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let code = source
+        .split("\n#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default();
     code.lines()
         .map(str::trim_start)
         .filter(|line| !line.starts_with("//"))
@@ -88,7 +91,7 @@ fn no_folder_uses_one_above_it() {
 
 #[test]
 fn the_reader_of_uses_sees_what_it_is_to_see() {
-    let source = "use crate::engine::x;\n// crate::shell\nlet a = crate::host::b(crate::text::c);\n\
+    let source = "use crate::engine::x;\n#[cfg(test)]\npub mod local;\n// crate::shell\nlet a = crate::host::b(crate::text::c);\n\
                   #[cfg(test)]\nmod tests { use crate::registry::y; }";
     assert_eq!(uses(source), ["engine", "host", "text"]);
 }

@@ -213,7 +213,6 @@ fn spelled(names: &[Option<String>]) -> String {
     text
 }
 
-/// One value of `params`; `place` names it in a refusal.
 /// The text of `params` with each integer among the values that no number of 64 bits holds as
 /// `{"integer": "its digits"}`, so that reading it does not make another number of it.
 pub fn exact(text: &str) -> Cow<'_, str> {
@@ -261,6 +260,7 @@ pub fn exact(text: &str) -> Cow<'_, str> {
     Cow::Owned(exact)
 }
 
+/// One value of `params`; `place` names it in a refusal.
 fn bindable(json: &Json, place: &str) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::new(Status::Syntax, message);
     match json {

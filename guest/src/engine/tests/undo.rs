@@ -375,7 +375,7 @@ fn an_undo_that_was_cut_off_behind_its_commit_is_found_out() {
     assert_eq!(Folder::number(&path, "SELECT b FROM t"), 1);
 }
 
-/// EngineSettings for several engines, one after the other, that share one record of writes.
+/// Settings for several engines, one after the other, that share one record of writes.
 fn outliving(folder: &Folder) -> (EngineSettings, PathBuf, PathBuf) {
     let record = folder.file("record");
     let path = folder.database(
