@@ -24,7 +24,7 @@ impl Database {
                 return Err(self.would_write(sql));
             }
         }
-        params.bind(&mut statement)?;
+        params.bind(&mut statement, sql)?;
         self.authorizer.run(Mode::Read);
         let result_set =
             statement::result_set(&mut statement, &self.interrupt, self.row_limits(limit))
@@ -59,7 +59,7 @@ impl Database {
         wanted: Mode,
     ) -> Result<Output, Failure> {
         let (mut statement, mode) = self.prepare(sql, wanted)?;
-        params.bind(&mut statement)?;
+        params.bind(&mut statement, sql)?;
         let seen = self.authorizer.seen();
         self.before(&seen)?;
         let before = self.changes()?;

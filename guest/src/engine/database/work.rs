@@ -161,7 +161,7 @@ impl<'a> Work<'a> {
         if mode == Mode::Read && !statement.readonly() {
             return Err(self.database.would_write(sql));
         }
-        params.bind(&mut statement)?;
+        params.bind(&mut statement, sql)?;
         self.database.authorizer.run(Mode::Read);
         Ok(statement)
     }

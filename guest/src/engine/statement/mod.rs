@@ -1,9 +1,10 @@
 //! One statement: prepared, and stepped through under the budgets.
 //!
-//! - [`params`]: values for its parameters. [`errors`]: its failure as a sentence to act on.
+//! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on.
 //! - [`plan`]: how it would run.
 
 pub(crate) mod errors;
+mod parameters;
 pub mod params;
 pub(crate) mod plan;
 

@@ -1,8 +1,8 @@
 //! The values that a call binds to its statement's parameters.
 //!
-//! A JSON array binds `?1, ?2, …` in order (and named parameters in the order of
-//! their first appearance); an object binds `:name`, `@name` and `$name`, its
-//! keys with or without that prefix, and `?1` by `"1"`. A value is bound by its JSON type:
+//! A JSON array binds by number: `?` in their order, `?2`, `$2`, `:2` and `@2` to the second value.
+//! An object binds `:name`, `@name` and `$name`, its keys with or without that prefix, and numbers by
+//! `"1"`. What goes to which is found by [`super::parameters`]. A value is bound by its JSON type:
 //!
 //! | JSON | SQLite |
 //! |---|---|
@@ -21,9 +21,10 @@ use std::borrow::Cow;
 use rusqlite::Statement;
 use serde_json::Value as Json;
 
+use super::parameters;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
-use crate::text::{hex, suggest};
+use crate::text::hex;
 
 /// What is bound to a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,22 +67,21 @@ impl Params {
         }
     }
 
-    /// Binds to `statement`; every parameter gets a value, and every value a parameter.
+    /// Binds to `statement`, whose text `sql` begins with; every parameter gets a value, and every
+    /// value a parameter.
     ///
     /// # Errors
     ///
     /// `syntax`, with a sentence that names what is missing or left over.
-    pub fn bind(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
-        let names: Vec<Option<String>> = (1..=statement.parameter_count())
-            .map(|index| statement.parameter_name(index).map(str::to_owned))
-            .collect();
-        let values = match self {
-            Self::None => positional(&names, &[])?,
-            Self::Positional(values) => positional(&names, values)?,
-            Self::Named(values) => named(&names, values)?,
+    pub fn bind(&self, statement: &mut Statement<'_>, sql: &str) -> Result<(), Failure> {
+        let parameters = parameters::of(statement, sql);
+        let bound = match self {
+            Self::None => parameters.by_number(&[])?,
+            Self::Positional(values) => parameters.by_number(values)?,
+            Self::Named(values) => parameters.by_name(values)?,
         };
-        for (index, value) in values.into_iter().enumerate() {
-            bind_one(statement, index + 1, value)?;
+        for (index, value) in bound {
+            bind_one(statement, index, value)?;
         }
         Ok(())
     }
@@ -119,98 +119,9 @@ fn bind_one(statement: &mut Statement<'_>, index: usize, value: &Value) -> Resul
 fn shape() -> Failure {
     Failure::new(
         Status::Syntax,
-        "params takes an array of values for ?1, ?2, … or an object of values for :name.",
+        "params takes an array of values for ?, ?1 or $1, or an object of values for :name.",
     )
     .hint("Give for example [1, \"a\"] or {\"name\": \"a\"}.")
-}
-
-fn positional<'v>(
-    names: &[Option<String>],
-    values: &'v [Value],
-) -> Result<Vec<&'v Value>, Failure> {
-    if names.len() == values.len() {
-        return Ok(values.iter().collect());
-    }
-    let takes = match names.len() {
-        0 => "The statement has no parameters".to_owned(),
-        1 => format!("The statement has one parameter, {}", spelled(names)),
-        count => format!("The statement has {count} parameters, {}", spelled(names)),
-    };
-    let message = match values.len() {
-        0 => format!("{takes}, but params has no value."),
-        1 => format!("{takes}, but params has one value."),
-        count => format!("{takes}, but params has {count} values."),
-    };
-    let failure = Failure::new(Status::Syntax, message);
-    Err(if names.is_empty() {
-        failure.hint("Leave params out, or write ?1 in the SQL where the value belongs.")
-    } else if names.iter().all(Option::is_some)
-        && !names[0].as_deref().unwrap_or("?").starts_with('?')
-    {
-        failure.hint("Give params as an object with one member per name.")
-    } else {
-        failure.hint(
-            "Give params one value per parameter, null for NULL, as {\"1\": value} or an \
-                   array.",
-        )
-    })
-}
-
-fn named<'v>(
-    names: &[Option<String>],
-    values: &'v [(String, Value)],
-) -> Result<Vec<&'v Value>, Failure> {
-    if names.is_empty() && !values.is_empty() {
-        return positional(names, std::slice::from_ref(&values[0].1)).map(|_| Vec::new());
-    }
-    let mut used = vec![false; values.len()];
-    let mut bound = Vec::with_capacity(names.len());
-    for (index, name) in names.iter().enumerate() {
-        // A bare ? goes by its number.
-        let name = name.clone().unwrap_or_else(|| format!("?{}", index + 1));
-        let found = values
-            .iter()
-            .position(|(key, _)| *key == name || *key == name[1..]);
-        let Some(index) = found else {
-            let failure = Failure::new(
-                Status::Syntax,
-                format!("params has no value for the parameter {name}."),
-            );
-            let given = values.iter().map(|(key, _)| key.as_str());
-            return Err(match suggest::nearest(&name[1..], given) {
-                Some(near) => failure.hint(format!("Did you mean {name} instead of \"{near}\"?")),
-                None => failure.hint("Give null for NULL."),
-            });
-        };
-        used[index] = true;
-        bound.push(&values[index].1);
-    }
-    if let Some(index) = used.iter().position(|used| !used) {
-        return Err(Failure::new(
-            Status::Syntax,
-            format!(
-                "params has a value for \"{}\", but the statement has no such parameter; it has {}.",
-                values[index].0,
-                spelled(names)
-            ),
-        ));
-    }
-    Ok(bound)
-}
-
-/// The names of the parameters, in order.
-fn spelled(names: &[Option<String>]) -> String {
-    const SHOWN: usize = 20;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| name.as_deref().unwrap_or("?"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > SHOWN {
-        text.push_str(", …");
-    }
-    text
 }
 
 /// The text of `params` with each integer among the values that no number of 64 bits holds as

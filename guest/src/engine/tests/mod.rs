@@ -8,6 +8,7 @@ mod errors;
 mod files;
 mod guards;
 mod layers;
+mod params;
 mod reads;
 mod rows;
 mod undo;

@@ -7,7 +7,7 @@ use super::undo::{contents, recorded_in};
 use super::*;
 
 /// Random numbers that a seed repeats (<https://prng.di.unimi.it/splitmix64.c>).
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
@@ -18,7 +18,7 @@ impl Dice {
         bits ^ (bits >> 31)
     }
 
-    fn below(&mut self, count: u64) -> u64 {
+    pub(super) fn below(&mut self, count: u64) -> u64 {
         self.next() % count
     }
 
@@ -26,7 +26,7 @@ impl Dice {
         self.below(count) == 0
     }
 
-    fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len() as u64) as usize]
     }
 }

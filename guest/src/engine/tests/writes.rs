@@ -226,7 +226,7 @@ fn params_bind_by_position_and_by_name() {
         [text("b"), text("a"), text("text")]
     );
     assert_eq!(
-        row(&mut engine, "SELECT ?, :x", json!(["a", "b"])),
+        row(&mut engine, "SELECT ?, :x", json!({"1": "a", "x": "b"})),
         [text("a"), text("b")]
     );
     assert_eq!(row(&mut engine, "SELECT 1", json!([])), [Value::Integer(1)]);
