@@ -268,7 +268,6 @@ impl shell_export::GuestSession for Terminal {
     fn feed(&self, line: Vec<u8>) -> shell_export::Next {
         let (shell, context, saved) = &mut *self.0.borrow_mut();
         context.engine.interrupt().begin(None);
-        let line = String::from_utf8_lossy(&line);
         let next = shell.feed(&line, context, &mut Streams::new(&HOST));
         let state = shell.saved_state(context);
         if state != *saved {

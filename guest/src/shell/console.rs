@@ -96,6 +96,11 @@ impl Page {
         }
     }
 
+    /// Whether all of it is UTF-8, so that it can be shown as it is.
+    pub fn is_text(&self) -> bool {
+        std::str::from_utf8(&self.text).is_ok()
+    }
+
     /// What was printed, whole lines of it, and whether that is not all.
     pub fn finish(mut self) -> (String, bool) {
         if self.cut {

@@ -95,7 +95,7 @@ pub(super) fn read(
         }
         shell.line += 1;
         let errors = shell.errors;
-        match shell.take(&String::from_utf8_lossy(&bytes), cx) {
+        match shell.take(&bytes, cx) {
             // As in the sqlite3 program, the end of this file.
             Err(LineError::Quit(0)) => break Ok(()),
             Err(refusal) => break Err(refusal),
@@ -107,6 +107,6 @@ pub(super) fn read(
     };
     shell.depth -= 1;
     shell.line = line;
-    shell.pending.clear();
+    shell.forget();
     result
 }

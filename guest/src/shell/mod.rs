@@ -4,6 +4,7 @@
 //! <https://www.sqlite.org/cli.html> says what it imitates; where a dot command would reach outside
 //! of the sandbox, it says why not and what to use.
 //!
+//! - [`pending`]: lines until they are a statement.
 //! - [`state`]: what dot commands set; [`words`]: how their arguments are read.
 //! - [`statement`]: SQL, its results and its errors; [`explain`]: how plans are laid out.
 //! - [`dot`]: the dot commands; [`set`], [`parameter`], [`listings`], [`lint`],
@@ -22,6 +23,7 @@ mod files;
 mod lint;
 mod listings;
 mod parameter;
+mod pending;
 mod redirect;
 pub mod run;
 mod set;
@@ -34,10 +36,11 @@ mod words;
 use std::io;
 
 use crate::answer::failure::Failure;
+use crate::answer::value::Value;
 use crate::command::interface::context::Context;
 use crate::engine::database::Database;
-use crate::text::{complete, scan};
 use console::Console;
+use pending::Pending;
 use redirect::{Redirect, RedirectedOutput};
 use state::ShellState;
 
@@ -92,7 +95,7 @@ struct ShellContext<'a> {
 pub struct Shell {
     state: ShellState,
     /// Lines of a statement that is not whole yet.
-    pending: String,
+    pending: Pending,
     /// The number of its first line.
     pending_line: u64,
     /// The number of the last line.
@@ -115,7 +118,7 @@ impl Shell {
     pub fn new(interactive: bool, db: Option<&str>) -> Self {
         Self {
             state: ShellState::default(),
-            pending: String::new(),
+            pending: Pending::default(),
             pending_line: 0,
             line: 0,
             errors: 0,
@@ -164,13 +167,16 @@ impl Shell {
     }
 
     /// Takes one line, without its newline.
-    pub fn feed(&mut self, line: &str, context: &mut Context, console: &mut dyn Console) -> Next {
+    pub fn feed(&mut self, line: &[u8], context: &mut Context, console: &mut dyn Console) -> Next {
         self.line += 1;
         let mut cx = ShellContext { context, console };
         if let Ok(database) = self.database(cx.context) {
             database.keep_transactions(true);
         }
         let mut taken = self.take(line, &mut cx);
+        if matches!(taken, Err(LineError::Said(_))) {
+            taken = self.settle(taken, &mut cx).and(Err(LineError::Quit(1)));
+        }
         if matches!(taken, Err(LineError::Quit(_))) {
             let closed = self.close_redirect();
             if let Err(refusal) = self.settle(closed, &mut cx) {
@@ -216,7 +222,7 @@ impl Shell {
 
     /// Forgets the statement that is not whole yet, as Ctrl-C asks for.
     pub fn forget(&mut self) {
-        self.pending.clear();
+        self.pending = Pending::default();
     }
 
     /// Where results go.
@@ -262,53 +268,83 @@ impl Shell {
         context.engine.database(self.db.as_deref())
     }
 
-    fn take(&mut self, line: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
-        let line = line.strip_suffix('\r').unwrap_or(line);
+    /// # Errors
+    ///
+    /// What ends the lines; what else fails is printed.
+    fn take(&mut self, line: &[u8], cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+        let mut line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.line == 1 {
+            if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
+                return Err(error(
+                    "the script is UTF-16; convert it to UTF-8, with iconv for example. Nothing \
+                     of it was run.",
+                ));
+            }
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
         if self.pending.is_empty() {
             // Nothing, or the end of nothing.
-            if line.trim().is_empty() || line.starts_with('#') || terminates(line) {
-                return self.echo(line, cx);
+            if line.trim_ascii().is_empty() || line.starts_with(b"#") || terminates(line) {
+                return self.echo(&String::from_utf8_lossy(line), cx);
             }
-            if let Some(command) = line.strip_prefix('.') {
-                self.echo(line, cx)?;
-                let result = dot::run(self, command, cx);
+            if let Some(command) = line.strip_prefix(b".") {
+                let result = match std::str::from_utf8(command) {
+                    Ok(command) => {
+                        self.echo(&format!(".{command}"), cx)?;
+                        dot::run(self, command, cx)
+                    }
+                    Err(_) => Err(error(format!("line {} is not UTF-8", self.line))),
+                };
                 self.settle(result, cx)?;
                 return self.end_once(cx);
             }
             self.pending_line = self.line;
-            self.pending.push_str(line.trim_start());
-        } else if terminates(line) && complete::is(&format!("{};", self.pending)) {
-            self.pending.push(';');
+            self.pending.push(line);
+        } else if terminates(line) && self.pending.lacks_semicolon() {
+            self.pending.push(b";");
         } else {
-            self.pending.push('\n');
-            self.pending.push_str(line);
+            self.pending.push(line);
         }
-        if line.contains([';', '/']) || terminates(line) {
-            if complete::is(&self.pending) {
-                return self.flush_pending(cx);
-            }
-            if only_comments(&self.pending) {
-                let comments = std::mem::take(&mut self.pending);
-                return self.echo(&comments, cx);
-            }
-        } else if only_comments(&self.pending) {
-            let comments = std::mem::take(&mut self.pending);
-            return self.echo(&comments, cx);
+        if self.pending.is_whole() {
+            return self.flush_pending(cx);
+        }
+        if self.pending.is_comment() {
+            let comments = self.pending.take(self.pending_line);
+            return self.echo(&comments.unwrap_or_default(), cx);
         }
         Ok(())
     }
 
     /// Runs what was gathered, whole or not.
     fn flush_pending(&mut self, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
-        let sql = std::mem::take(&mut self.pending);
-        if sql.is_empty() {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        self.echo(&sql, cx)?;
-        let result = statement::group(self, &sql, cx);
+        let bytes = self.pending.has_strays();
+        let result = match self.pending.take(self.pending_line) {
+            Ok(_) if bytes && let Err(refusal) = self.takes_bytes(cx) => Err(refusal),
+            Ok(sql) => {
+                self.echo(&sql, cx)?;
+                statement::group(self, &sql, cx)
+            }
+            Err(refusal) => Err(refusal),
+        };
         let settled = self.settle(result, cx);
         self.end_once(cx)?;
         settled
+    }
+
+    /// Refuses texts that are written by their bytes where those would be read as UTF-16.
+    fn takes_bytes(&mut self, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
+        let rows = statement::collect(self, "PRAGMA encoding", cx)?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(Value::Text(encoding)) if encoding != "UTF-8" => Err(error(format!(
+                "line {}: the text is not UTF-8, and the database, which is {encoding}, cannot \
+                 hold its bytes. Convert the script to UTF-8, with iconv for example.",
+                self.pending_line
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn echo(&self, text: &str, cx: &mut ShellContext<'_>) -> Result<(), LineError> {
@@ -343,12 +379,7 @@ impl Shell {
 }
 
 /// Whether the line ends a statement as other systems have it: `/` or `go` alone.
-fn terminates(line: &str) -> bool {
-    let line = line.trim();
-    line == "/" || line.eq_ignore_ascii_case("go")
-}
-
-/// Whether there is nothing but white space and comments, all of them closed.
-fn only_comments(sql: &str) -> bool {
-    scan::blank(sql) == sql.len() && scan::blank(&format!("{sql}\nx")) == sql.len() + 1
+fn terminates(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line == b"/" || line.eq_ignore_ascii_case(b"go")
 }

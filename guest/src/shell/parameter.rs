@@ -18,20 +18,19 @@ pub(super) fn run(
         ["clear"] => shell.state.parameters.clear(),
         ["init"] => {}
         ["list"] => {
-            let mut listed: Vec<(String, String)> = shell
+            let mut listed: Vec<(String, Vec<u8>)> = shell
                 .state
                 .parameters
                 .iter()
-                .map(|(name, value)| {
-                    let literal = as_literal(value, Escape::Off);
-                    (name.clone(), String::from_utf8_lossy(&literal).into_owned())
-                })
+                .map(|(name, value)| (name.clone(), as_literal(value, Escape::Off)))
                 .collect();
             listed.sort();
             let width = listed.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             let mut out = shell.out(cx);
             for (name, value) in listed {
-                writeln!(out, "{} {value}", left(&name, width))?;
+                write!(out, "{} ", left(&name, width))?;
+                out.write_all(&value)?;
+                writeln!(out)?;
             }
         }
         ["set", name, value] => {

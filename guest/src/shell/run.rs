@@ -55,6 +55,7 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     let budget = context.settings.output.text_bytes as usize;
     let mut page = Page::new((budget / 4 * 3).saturating_sub(200));
     lines(&mut shell, input, context, &mut page)?;
+    let whole = page.is_text();
     let (text, cut) = page.finish();
     let mut output = Output {
         text: Some(text),
@@ -66,6 +67,11 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             "… more output is not shown (text budget of {budget} bytes, --text): ask for \
              fewer rows with LIMIT, or fewer columns."
         ));
+    }
+    if !whole && !cut {
+        output.notes.push(
+            "Bytes that are not UTF-8 are shown as �; hex() and .mode quote show them.".into(),
+        );
     }
     if shell.errors() > 0 {
         let errors = shell.errors();
@@ -94,7 +100,7 @@ fn lines(
 ) -> Result<(), Failure> {
     let mut quit = false;
     for line in input.lines() {
-        let next = shell.feed(line, context, console);
+        let next = shell.feed(line.as_bytes(), context, console);
         // A call that is to stop is not asked line by line.
         quit = matches!(next, Next::Quit(_)) || context.engine.interrupt().interruption().is_some();
         if quit {

@@ -25,10 +25,15 @@ fn ran_with(settings: EngineSettings, script: &str) -> (String, u8) {
 }
 
 fn said(context: &mut Context, script: &str) -> (String, u8) {
+    said_bytes(context, script.as_bytes())
+}
+
+fn said_bytes(context: &mut Context, script: &[u8]) -> (String, u8) {
     let mut page = Page::new(1 << 20);
     let mut shell = Shell::new(false, None);
     let mut code = None;
-    for line in script.lines() {
+    let script = script.strip_suffix(b"\n").unwrap_or(script);
+    for line in script.split(|&byte| byte == b'\n') {
         if let Next::Quit(quit) = shell.feed(line, context, &mut page) {
             code = Some(quit);
             break;
@@ -59,7 +64,7 @@ fn the_shell_says_what_it_waits_for() {
     let mut context = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
-    let mut feed = |line: &str| shell.feed(line, &mut context, &mut page);
+    let mut feed = |line: &str| shell.feed(line.as_bytes(), &mut context, &mut page);
     assert_eq!(feed("SELECT '"), Next::More);
     assert_eq!(feed(";';"), Next::Ready);
     assert_eq!(feed("-- nothing"), Next::Ready);
@@ -80,6 +85,65 @@ fn an_error_is_shown_with_its_line_and_place_and_the_shell_continues() {
          Parse error near line 2: no such column: bad\n  SELECT   bad;\n           ^--- error here\n\
          Runtime error near line 5: UNIQUE constraint failed: t.a (19)\n4\n"
     );
+}
+
+#[test]
+fn text_of_a_script_is_taken_byte_for_byte() {
+    let mut context = context(EngineSettings::default());
+    let script = b"CREATE TABLE t(a);\nINSERT INTO t VALUES('caf\xe9'), ('a\n\xe9''\n'), ('\xc3\xa9'); -- \xe9\n\
+        -- \xff\nSELECT typeof(a), hex(a) FROM t;";
+    assert_eq!(
+        said_bytes(&mut context, script),
+        ("text|636166E9\ntext|610AE9270A\ntext|C3A9\n".to_owned(), 0)
+    );
+}
+
+#[test]
+fn bytes_that_no_text_holds_are_refused_with_their_line_and_the_rest_is_run() {
+    let mut context = context(EngineSettings::default());
+    let script = b"CREATE TABLE t(a);\nINSERT INTO t(a)\nVALUES(caf\xe9);\n.print \xe9\n\
+        PRAGMA encoding;\nSELECT count(*) FROM t;";
+    let (text, code) = said_bytes(&mut context, script);
+    assert_eq!(
+        text,
+        "Error: line 3: the byte 0xe9 is not UTF-8, and only a text in single quotes can hold it. \
+         Convert the script to UTF-8, with iconv for example.\n\
+         Error: line 4 is not UTF-8\nUTF-8\n0\n"
+    );
+    assert_eq!(code, 1);
+    let wide = b"PRAGMA encoding='UTF-16le';\nCREATE TABLE u(a);\nINSERT INTO u VALUES('\xe9');";
+    let (text, code) = said_bytes(&mut self::context(EngineSettings::default()), wide);
+    assert!(
+        text.contains("line 3") && text.contains("UTF-16le"),
+        "{text}"
+    );
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn a_script_in_utf_16_is_named_as_such_and_a_byte_order_mark_is_passed_over() {
+    let mut context = context(EngineSettings::default());
+    let wide: Vec<u8> = "\u{feff}SELECT 1;\nSELECT 2;\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let (text, code) = said_bytes(&mut context, &wide);
+    assert!(
+        text.contains("UTF-16") && text.lines().count() == 1,
+        "{text}"
+    );
+    assert_eq!(code, 1);
+    assert_eq!(
+        said(&mut context, "\u{feff}.print a\nSELECT 1;"),
+        ("a\n1\n".to_owned(), 0)
+    );
+}
+
+#[test]
+fn a_text_of_many_lines_takes_no_longer_than_its_length() {
+    let text = "x;\n".repeat(200_000);
+    let script = format!("SELECT length('{text}');\n/* ; */ -- ;\nSELECT 2 /*\n;*/;");
+    assert_eq!(ran(&script), "600000\n2\n");
 }
 
 #[test]
@@ -217,13 +281,13 @@ fn a_full_page_ends_the_rows_but_not_the_writes() {
     let lines = "CREATE TABLE t(a);\nSELECT value FROM generate_series(1, 1000000000000);\n\
          INSERT INTO t SELECT value FROM generate_series(1, 1000) RETURNING a;";
     for line in lines.lines() {
-        shell.feed(line, &mut context, &mut page);
+        shell.feed(line.as_bytes(), &mut context, &mut page);
     }
     assert!(!page.has_room());
     let (text, cut) = page.finish();
     assert!(cut && text.ends_with('\n') && text.len() <= 100);
     let mut page = Page::new(100);
-    shell.feed("SELECT count(*) FROM t;", &mut context, &mut page);
+    shell.feed(b"SELECT count(*) FROM t;", &mut context, &mut page);
     assert_eq!(page.finish().0, "1000\n");
 }
 
@@ -233,13 +297,13 @@ fn settings_outlive_the_instance_and_a_lost_transaction_is_reported() {
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
     for line in [".mode box", ".timer on", "BEGIN;"] {
-        shell.feed(line, &mut before, &mut page);
+        shell.feed(line.as_bytes(), &mut before, &mut page);
     }
     let saved_state = shell.saved_state(&mut before);
     let mut after = context(EngineSettings::default());
     let mut page = Page::new(1_000);
     let mut shell = Shell::resume(true, &saved_state, &mut page);
-    shell.feed(".show", &mut after, &mut page);
+    shell.feed(b".show", &mut after, &mut page);
     let (text, _) = page.finish();
     assert!(text.contains("transaction was rolled back"), "{text}");
     assert!(text.contains("mode: box"), "{text}");
@@ -251,7 +315,7 @@ fn words_are_completed_from_the_schema_the_keywords_and_the_dot_commands() {
     let mut page = Page::new(1_000);
     let mut shell = Shell::new(true, None);
     shell.feed(
-        "CREATE TABLE orders(order_day, total);",
+        b"CREATE TABLE orders(order_day, total);",
         &mut context,
         &mut page,
     );

@@ -1,6 +1,7 @@
 //! Text as such. Uses nothing of the crate.
 //!
 //! - [`lexer`], [`scan`], [`keyword`], [`complete`]: SQL as text.
+//! - [`stray`]: bytes in it that are not UTF-8.
 //! - [`suggest`]: the name that was most likely meant.
 //! - [`escape`]: text as it may be shown. [`hex`], [`real`], [`pad`]: digits and columns.
 
@@ -12,4 +13,5 @@ pub(crate) mod lexer;
 pub(crate) mod pad;
 pub(crate) mod real;
 pub(crate) mod scan;
+pub(crate) mod stray;
 pub(crate) mod suggest;
