@@ -107,6 +107,7 @@ impl From<types::EngineSettings> for EngineSettings {
             undo: settings.undo.map(|undo| Undo {
                 file: undo.file,
                 bytes: undo.bytes,
+                required: undo.required,
             }),
             limits: EngineLimits {
                 memory_bytes: limits.memory_bytes,

@@ -290,13 +290,13 @@ fn a_command_gives_the_command_line_what_it_gives_an_agent() {
 
 #[test]
 fn every_command_is_compared_but_those_of_a_session() {
-    let mut server = Server::ready([""; 0]);
+    let mut server = Server::ready(["--no-undo"]);
     let list = server.ask("tools/list", json!({}));
     let compared: BTreeSet<String> = calls()
         .iter()
         .map(|(command, _, _)| format!("sqlarium_{}", command.replace('-', "_")))
         .collect();
-    // `history` and `undo` are not among them: they are served with --undo alone.
+    // `history` and `undo` are not among them: they are about the writes of a session.
     let served: BTreeSet<String> = list["result"]["tools"]
         .as_array()
         .expect("tools")
@@ -308,7 +308,7 @@ fn every_command_is_compared_but_those_of_a_session() {
 
 #[test]
 fn every_tool_is_a_command_and_every_command_is_a_tool() {
-    let mut server = Server::ready(["--undo"]);
+    let mut server = Server::ready([""; 0]);
     let list = server.ask("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().expect("tools");
     let name = |tool: &Value| {

@@ -118,7 +118,7 @@ fn every_command_in_the_text_works() {
 
 #[test]
 fn the_table_of_tools_is_that_of_the_program() {
-    let mut server = Server::ready(["--undo"]);
+    let mut server = Server::ready([""; 0]);
     let tools = server.ask("tools/list", json!({}));
     let help = run(["help", "--output", "json"]);
     let help: Value = serde_json::from_str(&help.stdout).expect("JSON");

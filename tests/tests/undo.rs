@@ -70,7 +70,7 @@ fn a_dry_run_reports_what_would_change_and_leaves_the_file_unchanged() {
 fn the_last_write_is_undone_on_disk_with_the_changes_of_its_triggers() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
-    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    let mut server = Server::ready([&path]);
     exec(&mut server, "DELETE FROM items WHERE id = 1");
     server.batch("CREATE TABLE more(a); INSERT INTO more VALUES(1); DROP TABLE log");
     let rows = history(&mut server);
@@ -92,7 +92,7 @@ fn the_record_survives_an_aborted_instance() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
     for database in [path.to_str().expect("a path"), ":memory:"] {
-        let mut server = Server::ready(["--db", database, "--undo", "--timeout", "700ms"]);
+        let mut server = Server::ready(["--db", database, "--timeout", "700ms"]);
         if database == ":memory:" {
             server.batch(SHOP);
         }
@@ -120,7 +120,7 @@ fn the_record_survives_an_aborted_instance() {
 fn lines_of_the_shell_and_statistics_are_writes_like_others() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
-    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    let mut server = Server::ready([&path]);
     exec(&mut server, "INSERT INTO items VALUES(3, 'ink')");
     let input = "INSERT INTO items VALUES(4, 'cup');\nBEGIN;\nDELETE FROM items WHERE id = 1;\nDROP TABLE log;\nCOMMIT;";
     let answer = server.call("run", json!({ "input": input }));
@@ -145,7 +145,7 @@ fn an_import_is_undone_too_and_an_irreversible_write_says_so() {
     let root = path.parent().expect("a folder");
     let root = root.to_str().expect("a path");
     let file = path.to_str().expect("a path");
-    let mut server = Server::ready(["--db", file, "--undo", "--root", root]);
+    let mut server = Server::ready(["--db", file, "--root", root]);
     let answer = server.call("import", json!({ "file": "more.csv", "table": "items" }));
     assert!(!answer.refused, "{}", answer.text);
     assert_eq!(names(&path), ["lamp", "pen", "ink"]);
@@ -153,7 +153,7 @@ fn an_import_is_undone_too_and_an_irreversible_write_says_so() {
     assert_eq!(names(&path), ["lamp", "pen"]);
     let answer = server.call("exec", json!({ "sql": "PRAGMA journal_mode = wal" }));
     assert!(
-        answer.text.contains("This write cannot be undone"),
+        answer.text.starts_with("Write 2 cannot be undone"),
         "{}",
         answer.text
     );
@@ -164,7 +164,7 @@ fn an_import_is_undone_too_and_an_irreversible_write_says_so() {
 fn writes_to_a_log_are_undone_and_the_log_does_not_grow_for_ever() {
     let folder = Folder::new();
     let path = folder.database("shop.db", &format!("PRAGMA journal_mode = wal; {SHOP}"));
-    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    let mut server = Server::ready([&path]);
     for _ in 0..30 {
         exec(&mut server, "INSERT INTO log VALUES(randomblob(200000))");
     }
@@ -184,7 +184,7 @@ fn writes_to_a_log_are_undone_and_the_log_does_not_grow_for_ever() {
 fn changes_by_another_process_conflict_and_stay() {
     let folder = Folder::new();
     let path = folder.database("shop.db", SHOP);
-    let mut server = Server::ready([path.to_str().expect("a path"), "--undo"]);
+    let mut server = Server::ready([&path]);
     exec(&mut server, "UPDATE items SET name = 'mine' WHERE id = 1");
     Folder::native(
         &path,
@@ -202,29 +202,88 @@ fn changes_by_another_process_conflict_and_stay() {
 }
 
 #[test]
-fn history_and_undo_are_served_with_the_flag_alone() {
+fn history_and_undo_are_served_unless_nothing_is_recorded() {
     let tools = |flags: &[&str]| {
         let list = Server::ready(flags).ask("tools/list", json!({}));
         list["result"]["tools"].to_string()
     };
-    assert!(!tools(&[]).contains("sqlarium_undo"));
-    for name in ["sqlarium_undo", "sqlarium_history"] {
-        assert!(tools(&["--undo"]).contains(name));
+    for (flags, served) in [
+        (vec![], true),
+        (vec!["--undo"], true),
+        (vec!["--undo", "required"], true),
+        (vec!["--undo=required"], true),
+        (vec!["--tools", "core"], true),
+        (vec!["--no-undo"], false),
+        (vec!["--readonly"], false),
+        (vec!["--undo", "--readonly"], false),
+    ] {
+        let tools = tools(&flags);
+        for name in ["sqlarium_undo", "sqlarium_history"] {
+            assert_eq!(tools.contains(name), served, "{flags:?}");
+        }
     }
     for (flags, part) in [
+        (vec!["mcp", "--undo", "--no-undo"], "cannot be used with"),
+        (vec!["mcp", "--undo=never"], "invalid value"),
         (
-            vec!["mcp", "--undo", "--readonly"],
-            "give only one of the two",
-        ),
-        (
-            vec!["mcp", "--tools", "query,undo"],
-            "--tools: undo needs --undo.",
+            vec!["mcp", "--no-undo", "--tools", "query,undo"],
+            "--tools: undo is not served with --no-undo",
         ),
     ] {
         let finished = run(flags);
         assert_eq!(finished.code, Some(2));
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }
+}
+
+#[test]
+fn the_file_behind_the_flag_is_the_database() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let mut server = Server::ready(["--undo", path.to_str().expect("a path")]);
+    exec(&mut server, "DELETE FROM items");
+    assert_eq!(Folder::native(&path, "SELECT count(*) FROM items"), ["0"]);
+}
+
+#[test]
+fn nothing_is_recorded_where_nothing_can_be_undone() {
+    for flags in [["--no-undo", "--tools=all"], ["--tools", "exec,query"]] {
+        let mut server = Server::ready(flags);
+        let answer = server.call("exec", json!({ "sql": "CREATE TABLE t(a)" }));
+        assert_eq!(answer.text, "Done.\n", "{flags:?}");
+    }
+}
+
+#[test]
+fn each_write_tells_its_number_and_can_be_undone_by_it() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", SHOP);
+    let mut server = Server::ready([&path]);
+    let answer = server.call(
+        "exec",
+        json!({ "sql": "DELETE FROM items WHERE id = 1", "output": "json" }),
+    );
+    assert_eq!(answer.object["write"], 1);
+    let lines = "INSERT INTO items VALUES(3, 'ink'); INSERT INTO items VALUES(4, 'cup');";
+    let answer = server.call("run", json!({ "input": lines }));
+    assert!(
+        answer.text.contains("Recorded as writes 2 to 3."),
+        "{}",
+        answer.text
+    );
+    let (status, sentences) = server.refusal("undo", json!({ "write": 1 }));
+    assert_eq!(status, "invalid_state");
+    assert!(sentences.contains("Write 3 (run, "), "{sentences}");
+    assert!(sentences.contains("Undo write 3 first."), "{sentences}");
+    for write in [3, 2, 1] {
+        let answer = server.call("undo", json!({ "write": write }));
+        assert!(
+            answer.text.starts_with(&format!("Write {write} (")),
+            "{}",
+            answer.text
+        );
+    }
+    assert_eq!(names(&path), ["lamp", "pen"]);
 }
 
 #[test]
@@ -235,7 +294,7 @@ fn the_command_line_explains_where_the_history_is() {
         let finished = run([command, path.to_str().expect("a path")]);
         assert_eq!(finished.code, Some(1));
         assert!(
-            finished.stderr.contains("sqlarium mcp --undo FILE"),
+            finished.stderr.contains("only a server (sqlarium mcp)"),
             "{}",
             finished.stderr
         );
@@ -244,7 +303,7 @@ fn the_command_line_explains_where_the_history_is() {
 
 #[test]
 fn the_record_counts_against_the_disk_budget_and_drops_its_oldest() {
-    let mut server = Server::ready(["--undo", "--disk", "4M"]);
+    let mut server = Server::ready(["--disk", "4M"]);
     server.batch("CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(300000))");
     let mut said = false;
     for _ in 0..6 {

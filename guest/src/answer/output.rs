@@ -29,6 +29,8 @@ pub struct Rows {
 /// What a command answers.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
+    /// Sentences that the answer begins with.
+    pub warnings: Vec<String>,
     /// The result set, if there is one.
     pub rows: Option<Rows>,
     /// Text to show as it stands: a help page, DDL, a plan.

@@ -16,11 +16,6 @@ pub fn check(registry: &'static Registry, settings: &ServerSettings) -> Result<(
     let engine = &settings.command.engine;
     let output = &settings.command.output;
     Toolset::served(registry, &settings.tools, engine.undo.is_some())?;
-    if engine.readonly && engine.undo.is_some() {
-        return Err(
-            "--undo records writes, but --readonly refuses them: give only one of the two.".into(),
-        );
-    }
     Notes::read(&engine.notes)?;
     if output.rows > output.max_rows {
         return Err(format!(

@@ -15,7 +15,7 @@ use crate::command::interface::toolset::Toolset;
 use crate::command::invoke::{Answer, invoke};
 pub use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
-use crate::settings::ServerSettings;
+use crate::settings::{ServerSettings, Undo};
 
 /// The tools of a session: the command table behind the owner's choice of tools.
 ///
@@ -66,10 +66,15 @@ impl Served {
         host: &'static dyn Host,
         registry: &'static Registry,
     ) -> Self {
-        let ServerSettings { command, tools, .. } = settings;
-        let undo = command.engine.undo.is_some();
+        let ServerSettings {
+            mut command, tools, ..
+        } = settings;
+        let undo = &mut command.engine.undo;
         // If the owner's choice cannot be read, nothing is served rather than everything.
-        let tools = Toolset::served(registry, &tools, undo).unwrap_or_default();
+        let tools = Toolset::served(registry, &tools, undo.is_some()).unwrap_or_default();
+        // What no tool can take back is not worth keeping.
+        let useful = |undo: &Undo| undo.required || tools.can_undo();
+        *undo = undo.take().filter(useful);
         let audience = Audience::Client(tools.clone());
         Self {
             context: Context::new(command, host, registry, audience),

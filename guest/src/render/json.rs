@@ -43,15 +43,15 @@ pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
             .iter()
             .map(|(name, value)| (name.clone(), value.clone())),
     );
-    let notes: Vec<Json> = output
-        .notes
-        .iter()
-        .map(|note| note.as_str().into())
-        .collect();
+    let lines =
+        |lines: &[String]| -> Vec<Json> { lines.iter().map(|line| line.as_str().into()).collect() };
 
     let mut object = Map::new();
     object.insert("ok".into(), (!output.failed).into());
     object.insert("command".into(), command.into());
+    if !output.warnings.is_empty() {
+        object.insert("warnings".into(), lines(&output.warnings).into());
+    }
     if let Some(rows) = &output.rows {
         // All of them: a reply that is too long is refused as a whole, never cut.
         let list: Vec<Json> = rows.rows.iter().map(|row| array(row)).collect();
@@ -62,8 +62,8 @@ pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
         object.insert("rows".into(), list.into());
     }
     object.append(&mut tail);
-    if !notes.is_empty() {
-        object.insert("notes".into(), notes.into());
+    if !output.notes.is_empty() {
+        object.insert("notes".into(), lines(&output.notes).into());
     }
     object.insert(
         "elapsed_ms".into(),

@@ -33,6 +33,9 @@ pub(crate) fn render(advice: &str, output: &Output, limits: &OutputLimits) -> St
         return String::new();
     }
     let mut page = Page::new(limits);
+    for warning in &output.warnings {
+        page.add(&format!("{}\n", visible(warning)));
+    }
     if let Some(text) = &output.text {
         page.lines(text, advice);
     }

@@ -11,6 +11,8 @@ pub struct Undo {
     pub file: String,
     /// The size of that file at most, in bytes.
     pub bytes: u64,
+    /// Whether a write that could not be undone is refused.
+    pub required: bool,
 }
 
 /// The budgets of the engine.

@@ -34,7 +34,9 @@ pub const COMMAND: Command = Command {
 ///
 /// A database that cannot be named. Errors of the lines are part of the text.
 pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    context.engine.database(arguments.db())?;
+    let database = context.engine.database(arguments.db())?;
+    // Of a call that was taken back before it could tell it.
+    database.describe_writes(&mut Output::default());
     let mut shell = Shell::new(false, arguments.db());
     let input = arguments.required_text("input");
     // The command line can read the lines from standard input.
@@ -86,6 +88,10 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         output.notes.push(format!("{errors} {what}; {rest}."));
     }
     output.extra.insert("errors".into(), shell.errors().into());
+    context
+        .engine
+        .database(arguments.db())?
+        .describe_writes(&mut output);
     Ok(output)
 }
 

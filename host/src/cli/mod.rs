@@ -42,7 +42,7 @@ const USAGE: u8 = 2;
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let sandbox = Sandbox::new()?;
     let catalog = persons::catalog(sandbox.clone()).map_err(aborted)?;
-    let matches = match root_command(&catalog).try_get_matches_from(arguments) {
+    let matches = match root_command(&catalog).try_get_matches_from(joined(arguments)) {
         Ok(matches) => matches,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
@@ -135,6 +135,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             person::run(sandbox, entry, &options, matches)
         }
     }
+}
+
+/// `--undo required` as one word: with `--undo` alone, the next word is the database.
+fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        match joined.last_mut() {
+            Some(last) if last == "--undo" && argument == "required" => last.push("=required"),
+            _ => joined.push(argument),
+        }
+    }
+    joined
 }
 
 /// The error for a call that was aborted.
@@ -236,12 +248,14 @@ fn session(
     server: &ServerOptions,
     file: Option<&Path>,
 ) -> Result<SessionRunner> {
-    let granted = Grant::new(options, server.undo, file, Vec::new())?;
+    let records = !server.no_undo && !options.readonly;
+    let granted = Grant::new(options, records, file, Vec::new())?;
     let settings = ServerSettings {
         engine: EngineSettings {
-            undo: server.undo.then(|| Undo {
+            undo: records.then(|| Undo {
                 file: RECORD.into(),
                 bytes: server.undo_memory,
+                required: server.undo.as_deref() == Some("required"),
             }),
             ..granted.engine
         },
@@ -334,7 +348,7 @@ impl Grant {
     }
 }
 
-/// What the sandbox calls the record of `--undo`; no file below a root can be called that.
+/// What the sandbox calls the record of undo; no file below a root can be called that.
 const RECORD: &str = "//undo";
 
 /// The name of a database that is no file.

@@ -34,9 +34,20 @@ pub struct ServerOptions {
     /// Refuse a client that does not follow the protocol exactly
     #[arg(long)]
     pub strict: bool,
-    /// Record the writes of a session, so that the tools history and undo can list and undo them
-    #[arg(long)]
-    pub undo: bool,
+    /// Keep what undoes the writes of a session, as it is the default; `required` refuses a write that cannot be undone
+    #[arg(
+        long,
+        value_name = "required",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on",
+        value_parser = ["on", "required"],
+        hide_possible_values = true
+    )]
+    pub undo: Option<String>,
+    /// Keep nothing for undo, and do not serve the tools history and undo
+    #[arg(long, conflicts_with = "undo")]
+    pub no_undo: bool,
     /// Memory limit of what undo keeps; beyond it the oldest writes can no longer be undone
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = budgets::size)]
     pub undo_memory: u64,
@@ -73,11 +84,15 @@ pub fn given(matches: &ArgMatches) -> Result<Vec<String>> {
         for value in matches.get_raw(id).into_iter().flatten() {
             let value = Path::new(value);
             let path = matches!(hint, ValueHint::FilePath | ValueHint::DirPath);
-            given.push(if path {
+            let value = if path {
                 clients::unicode(&clients::absolute(value)?)?
             } else {
                 clients::unicode(value)?
-            });
+            };
+            match given.last_mut() {
+                Some(flag) if arg.is_require_equals_set() => *flag = format!("{flag}={value}"),
+                _ => given.push(value),
+            }
         }
     }
     Ok(given)

@@ -27,7 +27,7 @@ pub enum Group {
     Sql,
     /// What is in the database.
     Schema,
-    /// What the session has written; served with `--undo` only.
+    /// What the session has written; served where that is recorded.
     Undo,
     /// Full-text search.
     Search,

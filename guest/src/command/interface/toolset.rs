@@ -63,7 +63,7 @@ impl Toolset {
         Ok(Self { commands })
     }
 
-    /// What the owner chose, and the commands of `--undo` only if `undo` says that it is on.
+    /// What the owner chose, and the commands of undo only if `undo` says that it is on.
     ///
     /// # Errors
     /// As for [`Toolset::parse`], and if a command is named that is not served.
@@ -73,7 +73,11 @@ impl Toolset {
             let named = choice.split(',').map(str::trim);
             for command in toolset.commands.iter().filter(|c| c.group == Group::Undo) {
                 if named.clone().any(|word| names(command, word)) {
-                    return Err(format!("--tools: {} needs --undo.", command.name));
+                    return Err(format!(
+                        "--tools: {} is not served with --no-undo or --readonly, where no write is \
+                         recorded.",
+                        command.name
+                    ));
                 }
             }
             toolset
@@ -81,6 +85,11 @@ impl Toolset {
                 .retain(|command| command.group != Group::Undo);
         }
         Ok(toolset)
+    }
+
+    /// Whether what was written can be listed or undone.
+    pub fn can_undo(&self) -> bool {
+        self.commands().any(|command| command.group == Group::Undo)
     }
 
     /// The commands, in the order of the table.
@@ -208,11 +217,11 @@ mod tests {
     fn core_serves_what_an_agent_needs_every_day() {
         let core = served("core");
         for name in [
-            "query", "exec", "batch", "tables", "describe", "schema", "explain",
+            "query", "exec", "batch", "tables", "describe", "schema", "explain", "history", "undo",
         ] {
             assert!(core.contains(&format!("sqlarium_{name}")), "{name}");
         }
-        assert!(core.len() <= 8);
+        assert!(core.len() <= 10);
     }
 
     #[test]

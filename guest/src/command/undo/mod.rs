@@ -1,4 +1,4 @@
-//! Group Undo, served with `--undo` alone: what the session has written, and how to undo it.
+//! Group Undo, served unless writes are not recorded: what the session has written, and how to undo it.
 //!
 //! What is recorded and how it is reverted is the engine's: [`crate::engine::undo`].
 

@@ -1,5 +1,5 @@
-//! Writes that are followed from their first statement to their end (`--undo`): what they overwrite
-//! is kept so that they can be undone, and what they change is counted for a reader.
+//! Writes that are followed from their first statement to their end: what they overwrite is kept so
+//! that they can be undone, and what they change is counted for a reader.
 
 use rusqlite::Connection;
 
@@ -30,6 +30,17 @@ pub(super) struct Followed {
     sql: String,
     /// Its savepoints, each with the number of steps before it.
     savepoints: Vec<(String, usize)>,
+}
+
+/// What became of a write that was committed.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// Its number, if it was recorded.
+    number: Option<i64>,
+    /// Why it cannot be undone, if it cannot.
+    irreversible: Option<Irreversible>,
+    /// How many older writes were dropped for it.
+    dropped: u64,
 }
 
 impl Followed {
@@ -114,10 +125,7 @@ impl Database {
     pub(super) fn record_failure(&self, error: &rusqlite::Error) -> Failure {
         let failure = self.failure(error, "", 0);
         Failure {
-            message: format!(
-                "The undo record (--undo) could not be used: {}",
-                failure.message
-            ),
+            message: format!("The record for undo could not be used: {}", failure.message),
             ..failure
         }
     }
@@ -209,7 +217,9 @@ impl Database {
             return run(output);
         }
         if sets_journal_mode(sql) {
-            return self.around_journal_mode(sql, output, run);
+            let done = self.around_journal_mode(sql, || run(output));
+            self.describe_writes(output);
+            return done;
         }
         self.follow(true)?;
         let result = run(output);
@@ -217,7 +227,8 @@ impl Database {
             self.roll_back_open()?;
         }
         // A statement that fails may have been committed in part.
-        self.keep(sql, output);
+        self.keep(sql);
+        self.describe_writes(output);
         result
     }
 
@@ -229,19 +240,49 @@ impl Database {
     ) -> Result<Output, Failure> {
         let mut told = Output::default();
         let mut output = self.recorded(sql, &mut told, |_| run())?;
-        told.notes.append(&mut output.notes);
-        output.notes = told.notes;
+        output.warnings.append(&mut told.warnings);
+        output.notes.append(&mut told.notes);
         output.extra.append(&mut told.extra);
         Ok(output)
     }
 
+    /// Tells in `output` what was written since it was last told.
+    pub fn describe_writes(&self, output: &mut Output) {
+        let written = self.written.take();
+        for write in &written {
+            if let Some(why) = &write.irreversible {
+                let name = write
+                    .number
+                    .map_or("This write".into(), |number| format!("Write {number}"));
+                output.warnings.push(format!(
+                    "{name} cannot be undone, nor can the writes before it: {why}."
+                ));
+            }
+        }
+        let numbers: Vec<i64> = written.iter().filter_map(|write| write.number).collect();
+        match *numbers.as_slice() {
+            [] => {}
+            [number] => {
+                output.notes.push(format!("Recorded as write {number}."));
+                output.extra.insert("write".into(), number.into());
+            }
+            [first, .., last] => {
+                output
+                    .notes
+                    .push(format!("Recorded as writes {first} to {last}."));
+                output.extra.insert("writes".into(), numbers.into());
+            }
+        }
+        match written.iter().map(|write| write.dropped).sum() {
+            0_u64 => {}
+            dropped => output.notes.push(format!(
+                "The undo record is full: its {dropped} oldest writes were dropped and can no longer be undone."
+            )),
+        }
+    }
+
     /// Runs what changes the journal mode: no pages undo that.
-    fn around_journal_mode<T>(
-        &self,
-        sql: &str,
-        output: &mut Output,
-        run: impl FnOnce(&mut Output) -> T,
-    ) -> T {
+    fn around_journal_mode<T>(&self, sql: &str, run: impl FnOnce() -> T) -> T {
         let is_wal = || {
             let sql = "PRAGMA main.journal_mode";
             self.connection()
@@ -258,18 +299,18 @@ impl Database {
         }
         self.authorizer.enter(Mode::Trusted);
         let before = is_wal();
-        let done = run(output);
+        let done = run();
         self.authorizer.enter(Mode::Trusted);
         if before != is_wal() {
             let why = "the journal mode was changed".to_owned();
-            self.put_down(sql, &Summary::default(), Err(why), output);
+            self.put_down(sql, &Summary::default(), Err(why));
         }
         done
     }
 
     /// Keeps what undoes the write that has ended, if it was committed. It is done, so that what
     /// goes wrong here makes it irreversible and no more.
-    pub(super) fn keep(&self, sql: &str, output: &mut Output) {
+    pub(super) fn keep(&self, sql: &str) {
         let Ok(link) = self.link() else { return };
         self.authorizer.enter(Mode::Trusted);
         self.interrupt.mute(true);
@@ -292,18 +333,12 @@ impl Database {
         }
         let written = written.unwrap_or_else(|error| Some(Err(error.to_string())));
         if let Some(written) = written {
-            self.put_down(sql, &summary, written, output);
+            self.put_down(sql, &summary, written);
         }
         self.interrupt.mute(false);
     }
 
-    fn put_down(
-        &self,
-        sql: &str,
-        summary: &Summary,
-        written: Result<Images, Irreversible>,
-        output: &mut Output,
-    ) {
+    fn put_down(&self, sql: &str, summary: &Summary, written: Result<Images, Irreversible>) {
         let mut told = lines(summary);
         told.extend(changes(summary).iter().map(Change::in_short));
         if told.is_empty() {
@@ -330,20 +365,16 @@ impl Database {
             (Ok(_), Err(why)) => Some(why),
             (Ok(_), Ok(_)) => None,
         };
-        if let Some(why) = irreversible {
-            output.notes.insert(
-                0,
-                format!("This write cannot be undone, nor can the writes before it: {why}."),
-            );
-        }
-        let Ok(Some((number, dropped))) = kept else {
-            return;
+        let (number, dropped) = match kept {
+            Ok(Some((number, dropped))) => (Some(number), dropped),
+            _ => (None, 0),
         };
-        output.extra.insert("history".into(), number.into());
-        if dropped > 0 {
-            output.notes.push(format!(
-                "The undo record is full: its {dropped} oldest writes were dropped and can no longer be undone."
-            ));
+        if number.is_some() || irreversible.is_some() {
+            self.written.borrow_mut().push(Written {
+                number,
+                irreversible,
+                dropped,
+            });
         }
     }
 
@@ -356,7 +387,7 @@ impl Database {
         run: impl FnOnce() -> Result<Counters, ShellError>,
     ) -> Result<Counters, ShellError> {
         if sets_journal_mode(sql) && !self.in_transaction() {
-            return self.around_journal_mode(sql, &mut Output::default(), |_| run());
+            return self.around_journal_mode(sql, run);
         }
         if !self.is_following() || !self.in_transaction() {
             self.follow(true).map_err(ShellError::Refused)?;
@@ -391,7 +422,7 @@ impl Database {
                 .borrow_mut()
                 .as_mut()
                 .map(|followed| std::mem::take(&mut followed.sql));
-            self.keep(&written.unwrap_or_default(), &mut Output::default());
+            self.keep(&written.unwrap_or_default());
         }
         result
     }
@@ -431,11 +462,8 @@ fn sets_journal_mode(sql: &str) -> bool {
 pub(super) fn unrecorded() -> Failure {
     Failure::new(
         Status::Unsupported,
-        "Writes are not recorded: only a server started with --undo records the writes of its \
-         session.",
+        "Nothing is recorded that could be undone: only a server (sqlarium mcp) records the writes \
+         of its session, unless it was started with --no-undo or --readonly.",
     )
-    .hint(
-        "Start it as: sqlarium mcp --undo FILE. To see beforehand what a single write would \
-           change, use dry_run.",
-    )
+    .hint("To see beforehand what a single write would change, use dry_run.")
 }

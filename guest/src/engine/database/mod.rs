@@ -29,7 +29,7 @@ use rusqlite::{Connection, ffi};
 
 pub(crate) use self::dry_run::WriteMode;
 use self::dry_run::untried;
-use self::followed::Followed;
+use self::followed::{Followed, Written};
 use super::connection::{self, Access};
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;
@@ -84,6 +84,8 @@ pub struct Database {
     explains_triggers: bool,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
+    /// What was written and is not told yet.
+    written: RefCell<Vec<Written>>,
 }
 
 /// An open connection.
@@ -154,6 +156,7 @@ impl Database {
             keeps: false,
             explains_triggers: false,
             history: OnceCell::new(),
+            written: RefCell::default(),
         }
     }
 

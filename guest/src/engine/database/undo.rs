@@ -1,4 +1,4 @@
-//! Undoing the last write that was kept.
+//! Undoing a write that was kept.
 
 use serde_json::json;
 
@@ -7,61 +7,57 @@ use super::{Access, Database};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::connection;
+use crate::engine::undo::history::{Entry, History};
 use crate::engine::undo::restore;
 
 impl Database {
-    /// Undoes the last write, or says why not and leaves everything as it is.
+    /// Undoes the write of that number, otherwise the last one that was not undone; or says why not
+    /// and leaves everything as it is.
     ///
     /// # Errors
     ///
     /// `invalid_state` if there is none, if it is irreversible, or if later changes are in the way.
-    pub fn undo(&mut self) -> Result<Output, Failure> {
+    pub fn undo(&mut self, write: Option<i64>) -> Result<Output, Failure> {
         if !self.is_recorded() {
             return Err(unrecorded());
         }
         self.begin(Access::Write)?;
-        let result = self.undo_last();
+        let result = self.take_back(write);
         // What FTS5 and its like remember of the pages is not true any more.
         let forgotten = self.trusted("PRAGMA writable_schema=RESET");
         let result = self.end(result)?;
         forgotten.map(|()| result)
     }
 
-    fn undo_last(&self) -> Result<Output, Failure> {
+    fn take_back(&self, write: Option<i64>) -> Result<Output, Failure> {
         let history = self.history()?;
         let fail = |error: rusqlite::Error| self.record_failure(&error);
-        let Some(entry) = history.last(&self.title).map_err(fail)? else {
-            let dropped = history.dropped().map_err(fail)?;
-            return Err(Failure::new(
-                Status::InvalidState,
-                if dropped > 0 {
-                    "There is no write left to undo; older writes were dropped from the record."
-                } else {
-                    "There is no write to undo: this session has written nothing, or all its \
-                     writes were undone."
-                },
-            ));
+        let entry = match write {
+            Some(number) => self.wanted(history, number)?,
+            None => self.last(history)?,
         };
-        let what = format!("Write {} ({}, {})", entry.number, entry.command, entry.at);
-        let refuse = |why: &str| {
-            Failure::new(
-                Status::InvalidState,
-                format!("{what} cannot be undone: {why}. Nothing was changed."),
-            )
-        };
+        let what = name(&entry);
         if let Some(why) = &entry.irreversible {
             let why = format!("{what} can never be undone: {why}. Nothing was changed.");
             return Err(Failure::new(Status::InvalidState, why)
                 .hint("Writes before it cannot be undone either."));
         }
+        let follower = history.follower(entry.number).map_err(fail)?;
+        if let Some(later) = &follower
+            && history.is_overwritten(entry.number).map_err(fail)?
+        {
+            return Err(in_the_way(&entry, Some(later)));
+        }
         let images = history.images(entry.number).map_err(fail)?;
-        let state = connection::open_for_us(&self.file, &self.settings.limits, &self.interrupt)
-            .and_then(|connection| restore::put_back(&connection, &images))
-            .map_err(|error| self.failure(&error, "", 0))?
-            .map_err(|why| {
-                refuse(&why).hint("Check the current state, then correct it with a new write.")
-            })?;
-        history.undone(entry.number, state).map_err(fail)?;
+        let (from, to) =
+            connection::open_for_us(&self.file, &self.settings.limits, &self.interrupt)
+                .and_then(|connection| restore::put_back(&connection, &images, follower.is_none()))
+                .map_err(|error| self.failure(&error, "", 0))?
+                .map_err(|conflict| {
+                    let ours = history.leads_to(entry.number, conflict.state);
+                    in_the_way(&entry, follower.as_ref().filter(|_| ours.unwrap_or(false)))
+                })?;
+        history.undone(entry.number, from, to).map_err(fail)?;
         let mut output = Output {
             text: Some(format!("{what} was undone: {}.\n", entry.summary)),
             ..Output::default()
@@ -71,4 +67,78 @@ impl Database {
         }));
         Ok(output)
     }
+
+    fn last(&self, history: &History) -> Result<Entry, Failure> {
+        let fail = |error: rusqlite::Error| self.record_failure(&error);
+        if let Some(entry) = history.last(&self.title).map_err(fail)? {
+            return Ok(entry);
+        }
+        Err(Failure::new(
+            Status::InvalidState,
+            if history.dropped().map_err(fail)? > 0 {
+                "There is no write left to undo; older writes were dropped from the record."
+            } else {
+                "There is no write to undo: this session has written nothing, or all its writes \
+                 were undone."
+            },
+        ))
+    }
+
+    fn wanted(&self, history: &History, number: i64) -> Result<Entry, Failure> {
+        let fail = |error: rusqlite::Error| self.record_failure(&error);
+        let refuse = |why: String| Failure::new(Status::InvalidState, why);
+        match history.find(number).map_err(fail)? {
+            Some(entry) if entry.database != self.title => Err(refuse(format!(
+                "{} was made to {}, not to {}.",
+                name(&entry),
+                entry.database,
+                self.title
+            ))
+            .hint("Name that database in db.")),
+            Some(entry) if entry.undone => Err(refuse(format!(
+                "{} was undone already. Nothing was changed.",
+                name(&entry)
+            ))),
+            Some(entry) => Ok(entry),
+            None if history.was_dropped(number).map_err(fail)? => Err(refuse(format!(
+                "Write {number} can no longer be undone: it was dropped from the record, which was \
+                 full (--undo-memory)."
+            ))),
+            None => Err(Failure::new(
+                Status::NotFound,
+                format!("This session has no write {number}."),
+            )
+            .hint("history lists the writes.")),
+        }
+    }
+}
+
+/// The refusal for what came later: a write of this session, or one by somebody else.
+fn in_the_way(entry: &Entry, later: Option<&Entry>) -> Failure {
+    let refuse = |why: String| {
+        let what = name(entry);
+        Failure::new(
+            Status::InvalidState,
+            format!("{what} cannot be undone: {why}. Nothing was changed."),
+        )
+    };
+    let Some(later) = later else {
+        return refuse(
+            "the database was written to since, by another connection or by a call that was \
+             aborted"
+                .into(),
+        )
+        .hint("Check the current state, then correct it with a new write.");
+    };
+    let what = name(later);
+    match &later.irreversible {
+        Some(why) => refuse(format!("{what} came later and can never be undone: {why}")),
+        None => refuse(format!("{what} came later and is in the way"))
+            .hint(format!("Undo write {} first.", later.number)),
+    }
+}
+
+/// A write, for a sentence.
+fn name(entry: &Entry) -> String {
+    format!("Write {} ({}, {})", entry.number, entry.command, entry.at)
 }

@@ -32,8 +32,8 @@ impl Database {
         self.within(Access::Read, "BEGIN", look)
     }
 
-    /// Changes the database in one transaction, all or nothing. `what` names it in the history
-    /// (`--undo`); whether it can be undone is said in `output`.
+    /// Changes the database in one transaction, all or nothing. `what` names it in the history;
+    /// whether it can be undone is said in `output`.
     ///
     /// # Errors
     ///
@@ -86,7 +86,8 @@ impl Database {
             result.map_err(|error| self.failure(&error, "", 0))
         });
         if recorded {
-            self.keep(what, output);
+            self.keep(what);
+            self.describe_writes(output);
         }
         let result = self.end(result);
         // What is in memory natively would be lost with its connection.

@@ -8,9 +8,9 @@ use crate::settings::EngineLimits;
 #[track_caller]
 fn irreversible(engine: &mut Engine, sql: &str, why: &str) {
     let output = exec(engine, sql).unwrap();
-    let told = &output.notes[0];
+    let told = &output.warnings[0];
     assert!(
-        told.starts_with("This write cannot be undone") && told.contains(why),
+        told.starts_with("Write ") && told.contains(" cannot be undone") && told.contains(why),
         "{output:?}"
     );
     refused(undo(engine), Status::InvalidState, why);
@@ -88,7 +88,8 @@ fn what_comes_from_a_file_is_undone_like_all_else() {
             Ok(())
         })
         .unwrap();
-    assert!(output.notes.is_empty(), "{output:?}");
+    assert!(output.warnings.is_empty(), "{output:?}");
+    assert_eq!(output.extra["write"], 2);
     assert_eq!(
         past(&mut engine)[0].0,
         "t: 1 row inserted; u: 2 rows inserted; table u created"

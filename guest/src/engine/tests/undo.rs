@@ -12,6 +12,7 @@ pub(super) fn recorded_in(file: &str) -> Option<Undo> {
     Some(Undo {
         file: file.into(),
         bytes: 64 << 20,
+        required: false,
     })
 }
 
@@ -36,7 +37,7 @@ fn on(folder: &Folder, sql: &str) -> (Engine, PathBuf) {
 }
 
 pub(super) fn undo(engine: &mut Engine) -> Result<Output, Failure> {
-    engine.database(None)?.undo()
+    engine.database(None)?.undo(None)
 }
 
 /// What was written, the latest first, and whether it was undone.
@@ -259,6 +260,118 @@ fn later_writes_of_another_process_are_in_the_way_and_stay() {
     }
 }
 
+fn undo_number(engine: &mut Engine, write: i64) -> Result<Output, Failure> {
+    engine.database(None)?.undo(Some(write))
+}
+
+#[test]
+fn a_write_is_undone_by_its_number_where_later_ones_lie_elsewhere() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, SHOP);
+    let states: Vec<Vec<String>> = [
+        "UPDATE items SET price = 1 WHERE id = 1",
+        "UPDATE norowid SET v = 'second' WHERE k = 'a'",
+        "UPDATE parent SET n = 'third' WHERE id = 1",
+    ]
+    .iter()
+    .map(|sql| {
+        let before = everything(&path);
+        exec(&mut engine, sql).unwrap();
+        before
+    })
+    .collect();
+    let told = undo_number(&mut engine, 2).unwrap();
+    assert_eq!(told.extra["undone"]["number"], 2);
+    let sql = "SELECT price || v || n FROM items, norowid, parent
+               WHERE items.id = 1 AND k = 'a' AND parent.id = 1";
+    assert_eq!(value(&mut engine, sql), text("1.01third"));
+    let again = refused(
+        undo_number(&mut engine, 2),
+        Status::InvalidState,
+        "was undone already",
+    );
+    assert!(again.message.starts_with("Write 2 ("), "{again}");
+    // The others follow each other now.
+    undo(&mut engine).unwrap();
+    assert_eq!(value(&mut engine, sql), text("1.01p"));
+    undo_number(&mut engine, 1).unwrap();
+    assert_eq!(everything(&path), states[0]);
+    refused(
+        undo_number(&mut engine, 4),
+        Status::NotFound,
+        "has no write 4",
+    );
+    refused(
+        undo_number(&mut engine, 0),
+        Status::NotFound,
+        "has no write 0",
+    );
+}
+
+#[test]
+fn a_later_write_to_the_same_pages_is_in_the_way_and_named() {
+    for later in [
+        &["UPDATE items SET price = 2 WHERE id = 1"][..],
+        // Changed and changed back: nothing is different, but the write between would bring it back.
+        &[
+            "UPDATE items SET price = 2 WHERE id = 1",
+            "UPDATE items SET price = 1 WHERE id = 1",
+        ],
+        // And there and back again, across the write itself.
+        &[
+            "UPDATE items SET price = 49.5 WHERE id = 1",
+            "DELETE FROM log WHERE rowid = 2",
+        ],
+        &["UPDATE norowid SET v = 5 WHERE k = 'a'", "DROP TABLE items"],
+    ] {
+        let folder = Folder::new();
+        let (mut engine, path) = on(&folder, SHOP);
+        let first = everything(&path);
+        exec(&mut engine, "UPDATE items SET price = 1 WHERE id = 1").unwrap();
+        for sql in later {
+            exec(&mut engine, sql).unwrap();
+        }
+        let state = everything(&path);
+        let last = later.len() + 1;
+        let failure = refused(
+            undo_number(&mut engine, 1),
+            Status::InvalidState,
+            &format!("Write {last} ("),
+        );
+        assert_eq!(
+            failure.hint.as_deref(),
+            Some(&*format!("Undo write {last} first.")),
+            "{later:?}"
+        );
+        assert_eq!(everything(&path), state, "{later:?}");
+        for write in (1..=last).rev() {
+            undo_number(&mut engine, write as i64).unwrap();
+        }
+        assert_eq!(everything(&path), first, "{later:?}");
+    }
+}
+
+#[test]
+fn a_write_of_another_process_between_two_of_ours_is_found_when_the_first_is_undone() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, SHOP);
+    exec(&mut engine, "UPDATE norowid SET v = 'ours' WHERE k = 'a'").unwrap();
+    exec(&mut engine, "UPDATE parent SET n = 'ours' WHERE id = 1").unwrap();
+    native(&path, "UPDATE norowid SET v = 'theirs' WHERE k = 'a'");
+    // The second one lies elsewhere.
+    undo(&mut engine).unwrap();
+    let failure = refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "by another connection",
+    );
+    assert!(failure.message.starts_with("Write 1 ("), "{failure}");
+    assert_eq!(
+        value(&mut engine, "SELECT v FROM norowid WHERE k = 'a'"),
+        text("theirs")
+    );
+}
+
 #[test]
 fn writes_on_other_pages_stay_and_are_not_in_the_way_where_all_still_fits() {
     let folder = Folder::new();
@@ -354,7 +467,7 @@ fn a_write_whose_call_was_cut_off_before_it_was_kept_is_in_the_way() {
     refused(
         undo(&mut fresh()),
         Status::InvalidState,
-        "by a call that was cut off",
+        "by a call that was aborted",
     );
     assert_eq!(Folder::number(&path, "SELECT b FROM t"), 3);
 }
@@ -397,7 +510,7 @@ fn native(path: &Path, sql: &str) {
 #[test]
 fn without_a_record_undo_is_refused_with_how_to_get_one() {
     let mut engine = engine("CREATE TABLE t(a)");
-    refused(undo(&mut engine), Status::Unsupported, "mcp --undo");
+    refused(undo(&mut engine), Status::Unsupported, "--no-undo");
     let past = engine.database(None).unwrap().past(9);
     assert_eq!(past.unwrap_err().status, Status::Unsupported);
 }

@@ -246,7 +246,7 @@ fn whatever_is_written_is_undone_exactly() {
             };
             let Some(number) = done
                 .ok()
-                .and_then(|output| output.extra.get("history").cloned())
+                .and_then(|output| output.extra.get("write").cloned())
             else {
                 assert_eq!(
                     &state(&mut engine),

@@ -1,4 +1,4 @@
-//! What a session has written, and the pages that take it back (`--undo`).
+//! What a session has written, and the pages that take it back.
 //!
 //! It is a database of its own in the host's memory, which outlives an instance that is cut off.
 
@@ -11,6 +11,8 @@ use super::capture::{Images, Irreversible, Page};
 pub struct Entry {
     /// Its number, from 1.
     pub number: i64,
+    /// The database, by its title.
+    pub database: String,
     /// When it was made, in UTC.
     pub at: String,
     /// The command that made it.
@@ -41,7 +43,7 @@ pub(crate) struct NewEntry<'a> {
 /// The writes.
 #[derive(Debug)]
 pub(crate) struct History {
-    connection: Connection,
+    pub(super) connection: Connection,
     /// How many bytes of pages it may hold.
     room: u64,
 }
@@ -57,7 +59,9 @@ const TABLES: &str = "
         entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number));
     CREATE TABLE IF NOT EXISTS dropped(entries INTEGER);";
 
-const ENTRIES: &str = "SELECT number, at, command, sql, summary, irreversible, undone FROM entry";
+/// Begins a query of [`Entry`]s.
+pub(super) const ENTRIES: &str =
+    "SELECT number, database, at, command, sql, summary, irreversible, undone FROM entry";
 
 impl History {
     /// Opens the file called `name`, for no more than `room` bytes of pages.
@@ -149,7 +153,7 @@ impl History {
         Ok(dropped)
     }
 
-    fn forget_pages(&self, number: i64) -> rusqlite::Result<()> {
+    pub(super) fn forget_pages(&self, number: i64) -> rusqlite::Result<()> {
         let sql = "DELETE FROM page WHERE entry = ?1";
         self.connection.execute(sql, [number]).map(drop)
     }
@@ -163,27 +167,6 @@ impl History {
         let sql = "UPDATE entry SET state_after = ?3 WHERE database = ?1 AND state_after = ?2";
         let states = params![database, from.cast_signed(), to.cast_signed()];
         self.connection.execute(sql, states).map(drop)
-    }
-
-    /// An entry was undone, which made `state` of what was its state before.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn undone(&self, number: i64, state: u64) -> rusqlite::Result<()> {
-        let transaction = self.connection.unchecked_transaction()?;
-        // The write before it is the last one again.
-        transaction.execute(
-            "UPDATE entry SET state_after = ?2
-             WHERE (database, state_after) = (SELECT database, state_before FROM entry WHERE number = ?1)",
-            params![number, state.cast_signed()],
-        )?;
-        transaction.execute(
-            "UPDATE entry SET undone = 1, bytes = 0 WHERE number = ?1",
-            [number],
-        )?;
-        self.forget_pages(number)?;
-        transaction.commit()
     }
 
     /// The latest entries of a database, the latest first.
@@ -224,6 +207,27 @@ impl History {
             .optional()
     }
 
+    /// The entry of that number.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn find(&self, number: i64) -> rusqlite::Result<Option<Entry>> {
+        let sql = format!("{ENTRIES} WHERE number = ?1");
+        self.connection.query_row(&sql, [number], entry).optional()
+    }
+
+    /// Whether the entry of that number was dropped.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn was_dropped(&self, number: i64) -> rusqlite::Result<bool> {
+        let sql = "SELECT ?1 BETWEEN 1 AND (SELECT max(seq) FROM sqlite_sequence)
+                   AND ?1 < ifnull((SELECT min(number) FROM entry), ?1 + 1)";
+        self.connection.query_row(sql, [number], |row| row.get(0))
+    }
+
     /// The pages of an entry.
     ///
     /// # Errors
@@ -262,14 +266,16 @@ impl History {
     }
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+/// A row of [`ENTRIES`].
+pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         number: row.get(0)?,
-        at: row.get(1)?,
-        command: row.get(2)?,
-        sql: row.get(3)?,
-        summary: row.get(4)?,
-        irreversible: row.get(5)?,
-        undone: row.get(6)?,
+        database: row.get(1)?,
+        at: row.get(2)?,
+        command: row.get(3)?,
+        sql: row.get(4)?,
+        summary: row.get(5)?,
+        irreversible: row.get(6)?,
+        undone: row.get(7)?,
     })
 }

@@ -8,6 +8,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod history;
+mod order;
 pub(crate) mod restore;
 pub(crate) mod schema_diff;
 mod summary;

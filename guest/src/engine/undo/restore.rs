@@ -16,8 +16,9 @@ const COOKIE: Range<usize> = 40..44;
 /// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
 const LOCK_BYTE: u32 = 0x4000_0000;
 
-/// Takes a write back on `connection`, which is used for nothing else; answers the state of the
-/// database then ([`Images::state`]), or as a sentence's middle what is in the way. Nothing was changed then.
+/// Takes a write back on `connection`, which is used for nothing else; answers the states of the
+/// database before and after ([`Images::state`]), or that something is in the way. Nothing was
+/// changed then. `last`: no later write is known that was not undone.
 ///
 /// # Errors
 ///
@@ -25,19 +26,20 @@ const LOCK_BYTE: u32 = 0x4000_0000;
 pub(crate) fn put_back(
     connection: &Connection,
     images: &Images,
-) -> rusqlite::Result<Result<u64, String>> {
+    last: bool,
+) -> rusqlite::Result<Result<(u64, u64), Conflict>> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     connection.execute_batch("CREATE TEMP TABLE put(number INTEGER PRIMARY KEY, page, data)")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let now = Now::look(connection)?;
     let certain = now.state == images.state.1;
     if !certain {
-        if now.holds_before(connection, images)? {
+        if last && now.holds_before(connection, images)? {
             connection.execute_batch("ROLLBACK")?;
-            return Ok(Ok(now.state));
+            return Ok(Ok((now.state, now.state)));
         }
         if !now.holds_after(connection, images)? {
-            return Ok(Err(LATER.into()));
+            return Ok(Err(now.conflict()));
         }
     }
     let capture = Capture::start(connection, 0, || Ok(()))?;
@@ -47,14 +49,18 @@ pub(crate) fn put_back(
         "INSERT INTO sqlite_dbpage(pgno, data) SELECT page, data FROM temp.put ORDER BY number",
     )?;
     if !certain && !is_whole(connection)? {
-        return Ok(Err(LATER.into()));
+        return Ok(Err(now.conflict()));
     }
     connection.execute_batch("COMMIT")?;
-    Ok(Ok(capture.state().unwrap_or_default()))
+    Ok(Ok((now.state, capture.state().unwrap_or_default())))
 }
 
-const LATER: &str =
-    "the database was written to since, by another connection or by a call that was cut off";
+/// The database is not as the write left it, so that undoing it would not be exact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conflict {
+    /// Its state ([`Images::state`]).
+    pub state: u64,
+}
 
 /// The database as it is.
 struct Now {
@@ -80,6 +86,10 @@ impl Now {
             count,
             state,
         })
+    }
+
+    fn conflict(&self) -> Conflict {
+        Conflict { state: self.state }
     }
 
     /// Whether every page is as it was before the write, so that it was undone already.
