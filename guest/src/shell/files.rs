@@ -90,7 +90,7 @@ pub(super) fn read(
             bytes.pop();
         } else if bytes.len() as u64 > limit {
             break Err(error(format!(
-                "a line of {name} is longer than {limit} bytes (--request)"
+                "a line of {name} is longer than {limit} bytes (--memory, --request)"
             )));
         }
         shell.line += 1;

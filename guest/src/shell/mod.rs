@@ -17,6 +17,8 @@ mod commands;
 pub mod completion;
 pub mod console;
 mod dot;
+#[cfg(test)]
+mod dump_tests;
 mod expert;
 mod explain;
 mod files;

@@ -77,6 +77,12 @@ impl Budgets {
             .max(32 << 20)
     }
 
+    /// The length of a line that a person or a file gives, which no request carries: a dump has each
+    /// row on one.
+    pub fn statement(&self) -> u64 {
+        self.request.max(self.memory / 8)
+    }
+
     /// Fuel that is reserved for ending a call in good order.
     pub fn fuel_reserve(&self) -> u64 {
         (self.fuel / 10).min(500_000_000)

@@ -9,7 +9,7 @@ impl From<&Budgets> for EngineLimits {
             memory_bytes: budgets.memory,
             disk_bytes: budgets.disk,
             busy_ms: u32::try_from(budgets.busy_timeout.as_millis()).unwrap_or(u32::MAX),
-            sql_bytes: budgets.request,
+            sql_bytes: budgets.statement(),
             fuel: budgets.fuel,
         }
     }

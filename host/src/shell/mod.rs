@@ -40,7 +40,7 @@ pub fn run(runner: ShellRunner, remember: bool) -> Result<ExitCode> {
 
 /// Takes the lines of a pipe or a file.
 fn pipe(mut runner: ShellRunner) -> Result<ExitCode> {
-    let limit = runner.budgets().request;
+    let limit = runner.budgets().statement();
     let mut input = io::stdin().lock();
     let mut failed = false;
     loop {
@@ -56,7 +56,9 @@ fn pipe(mut runner: ShellRunner) -> Result<ExitCode> {
         if line.last() == Some(&b'\n') {
             line.pop();
         } else if line.len() as u64 > limit {
-            bail!("a line is longer than {limit} bytes (--request); nothing after it was read");
+            bail!(
+                "a line is longer than {limit} bytes (--memory, --request); nothing after it was read"
+            );
         }
         match feed(&mut runner, &line, false, None) {
             Fed::Next(Next::Quit(code)) => {

@@ -171,8 +171,7 @@ fn define(staged_database: &StagedDatabase, object: &Object) -> Result<(), Failu
 /// Copies the rows of a table.
 fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Result<(), Failure> {
     let connection = work.connection()?;
-    let stored =
-        Stored::of(connection, &object.name, true).map_err(|error| work.failure(&error, ""))?;
+    let stored = Stored::of(connection, &object.name).map_err(|error| work.failure(&error, ""))?;
     if stored.columns.is_empty() {
         return Ok(());
     }
@@ -267,7 +266,7 @@ fn compare(
     for object in all.iter().filter(|object| object.is_stored()) {
         let connection = work.connection()?;
         let stored =
-            Stored::of(connection, &object.name, true).map_err(|error| work.failure(&error, ""))?;
+            Stored::of(connection, &object.name).map_err(|error| work.failure(&error, ""))?;
         if stored.columns.is_empty() {
             continue;
         }

@@ -12,6 +12,7 @@
 
 mod batch;
 mod dry_run;
+mod dumped;
 mod followed;
 mod report;
 mod run;
@@ -29,6 +30,7 @@ use rusqlite::{Connection, ffi};
 
 pub(crate) use self::dry_run::WriteMode;
 use self::dry_run::untried;
+use self::dumped::Dumped;
 use self::followed::{Followed, Written};
 use super::connection::{self, Access};
 use super::guard::authorizer::{Authorizer, Mode};
@@ -82,6 +84,8 @@ pub struct Database {
     keeps: bool,
     /// Whether the plan of a shell's statement includes those of its triggers.
     explains_triggers: bool,
+    /// How far a shell has read a dump.
+    dumped: Dumped,
     /// The record of what is written, once it is open.
     history: OnceCell<History>,
     /// What was written and is not told yet.
@@ -155,6 +159,7 @@ impl Database {
             inserted: Arc::default(),
             keeps: false,
             explains_triggers: false,
+            dumped: Dumped::default(),
             history: OnceCell::new(),
             written: RefCell::default(),
         }

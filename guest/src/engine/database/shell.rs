@@ -169,6 +169,11 @@ impl Database {
         values: &[(String, Value)],
         sink: &mut dyn RowSink,
     ) -> Result<Counters, Option<ShellError>> {
+        if mode == Mode::Shell
+            && let Some(done) = self.dumped(sql)
+        {
+            return done.map_err(Some);
+        }
         let prepared = self.compile(sql, mode);
         let mut statement = match prepared {
             Ok(statement) => statement,
@@ -327,7 +332,12 @@ impl Database {
     }
 
     /// SQLite's words where they say it all; ours where a rule or a budget is behind them.
-    fn shell_error(&self, error: &rusqlite::Error, phase: Phase, sql: &str) -> ShellError {
+    pub(super) fn shell_error(
+        &self,
+        error: &rusqlite::Error,
+        phase: Phase,
+        sql: &str,
+    ) -> ShellError {
         use rusqlite::ErrorCode as C;
         let (code, message, offset) = match error {
             rusqlite::Error::SqlInputError {

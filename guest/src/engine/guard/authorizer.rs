@@ -93,6 +93,8 @@ pub struct Observed {
     pub drops: BTreeSet<String>,
     /// The tables that are altered.
     pub alters: BTreeSet<String>,
+    /// The virtual table that is made.
+    pub made: Option<String>,
     /// The schema table, by DDL or by hand.
     pub schema: bool,
     /// A pragma without a value, which is all there is to the statement.
@@ -379,6 +381,9 @@ impl AuthorizerState {
         match action {
             A::DropTable { table_name } | A::DropVtable { table_name, .. } => {
                 self.seen.drops.insert((*table_name).to_owned());
+            }
+            A::CreateVtable { table_name, .. } => {
+                self.seen.made = Some((*table_name).to_owned());
             }
             A::AlterTable { table_name, .. } => {
                 self.seen.alters.insert((*table_name).to_owned());

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::catalogue::{quote, text};
-use super::columns::{ColumnKind, columns, rowid};
+use super::columns::{ColumnKind, TableColumn, columns, rowid};
 
 /// One row of the schema table that has SQL.
 #[derive(Clone, Debug)]
@@ -67,37 +67,40 @@ pub(crate) fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> 
 /// What has to be written to make the rows of a table again.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// Its columns that are not generated, quoted; the rowid first, if it is kept.
+    /// Its columns that are not generated, quoted; the rowid first, if it is none of them.
     pub columns: Vec<String>,
-    /// The key that puts its rows in order, quoted, if it has an obvious one.
+    /// How its rowid is called, if it has one that can be: the key that puts its rows in order.
     pub rowid: Option<&'static str>,
-    /// Whether `columns` is what the table has, no more and no less.
+    /// Whether the first of `columns` is the rowid, which no column of the table is.
+    pub with_rowid: bool,
+    /// Whether it has rowids that nothing can name, since its columns took their names.
+    pub hides_rowid: bool,
+    /// Whether `columns`, but for the rowid, is what the table has, no more and no less.
     pub complete: bool,
 }
 
 impl Stored {
-    /// The columns of `table`. The rowid is among them if `keep` wants it, and there is
-    /// one that no column already is.
-    pub(crate) fn of(connection: &Connection, table: &str, keep: bool) -> rusqlite::Result<Self> {
+    /// The columns of `table`.
+    pub(crate) fn of(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
         let all = columns(connection, "main", table)?;
         let without: bool = connection.query_row(
             "SELECT count(*) FROM pragma_table_list(?1) WHERE schema = 'main' AND wr",
             [table],
             |row| row.get::<_, i64>(0).map(|count| count > 0),
         )?;
-        let keys: Vec<_> = all.iter().filter(|column| column.key > 0).collect();
-        let aliased =
-            matches!(keys.as_slice(), [key] if key.declared.eq_ignore_ascii_case("INTEGER"));
+        let aliased = !without && has_alias(connection, table, &all)?;
         let rowid = rowid(&all).filter(|_| !without);
-        let with_rowid = keep && !aliased && rowid.is_some();
+        let with_rowid = !aliased && rowid.is_some();
         let mut columns: Vec<String> = Vec::new();
         columns.extend(rowid.filter(|_| with_rowid).map(str::to_owned));
         let plain = all.iter().filter(|column| column.kind == ColumnKind::Plain);
         columns.extend(plain.map(|column| quote(&column.name)));
-        let complete = columns.len() == all.len() && !with_rowid;
+        let complete = columns.len() - usize::from(with_rowid) == all.len();
         Ok(Self {
             columns,
             rowid,
+            with_rowid,
+            hides_rowid: !without && !aliased && rowid.is_none(),
             complete,
         })
     }
@@ -127,4 +130,23 @@ impl Stored {
             places.join(",")
         )
     }
+}
+
+/// Whether a column is the rowid under another name: an INTEGER PRIMARY KEY, unless it has an index, as
+/// one that is DESC has.
+fn has_alias(
+    connection: &Connection,
+    table: &str,
+    columns: &[TableColumn],
+) -> rusqlite::Result<bool> {
+    let keys: Vec<_> = columns.iter().filter(|column| column.key > 0).collect();
+    let integer = matches!(keys.as_slice(), [key] if key.declared.eq_ignore_ascii_case("INTEGER"));
+    let indexed = || {
+        connection.query_row(
+            "SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
+            [table],
+            |row| row.get::<_, i64>(0),
+        )
+    };
+    Ok(integer && indexed()? == 0)
 }

@@ -83,12 +83,15 @@ pub(super) fn readable(number: f64) -> String {
 }
 
 /// Text as an SQL literal: in quotes, its control characters in `unistr()` if they are to be escaped.
-/// A NUL would end it, and a program that reads lines may drop a carriage return, so these are bytes.
+/// A NUL would end it, and a program that reads lines may drop a carriage return, so `char()` makes these.
 pub(crate) fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
     let holds = |control: fn(&u8) -> bool| text.iter().any(control);
     let escapes = escape != Escape::Off && holds(|&byte| byte < b' ');
     if holds(|&byte| byte == 0) || !escapes && holds(|&byte| byte == b'\r') {
-        return in_hex(out, "CAST(x'", text, "' AS TEXT)");
+        return match str::from_utf8(text) {
+            Ok(text) => with_chars(out, text),
+            Err(_) => in_hex(out, "CAST(x'", text, "' AS TEXT)"),
+        };
     }
     out.write_all(if escapes { b"unistr('" } else { b"'" })?;
     let special = |&byte: &u8| byte == b'\'' || escapes && (byte == b'\\' || byte < b' ');
@@ -105,6 +108,28 @@ pub(crate) fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> 
         }
     }
     out.write_all(if escapes { b"')" } else { b"'" })
+}
+
+/// Text with marks in the place of each NUL and carriage return, for which `replace()` puts them back.
+/// Unlike the text's bytes, that is the same text in a database of any encoding.
+fn with_chars(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    let mut marked = text.replace('\'', "''");
+    let mut ends = String::new();
+    for (control, name) in [('\0', "0"), ('\r', "r")] {
+        if !text.contains(control) {
+            continue;
+        }
+        let mut mark = format!("\\{name}");
+        let mut number = 0;
+        while text.contains(&mark) {
+            number += 1;
+            mark = format!("\\{name}{number}");
+        }
+        marked = marked.replace(control, &mark);
+        out.write_all(b"replace(")?;
+        ends.push_str(&format!(",'{mark}',char({}))", u32::from(control)));
+    }
+    write!(out, "'{marked}'{ends}")
 }
 
 fn in_hex(out: &mut dyn Write, before: &str, bytes: &[u8], after: &str) -> io::Result<()> {

@@ -23,7 +23,7 @@ pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()
     }
 }
 
-/// Text in quotes; as bytes where it would not be read back as it is.
+/// Text in quotes; as bytes where they are not UTF-8.
 fn text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     if std::str::from_utf8(bytes).is_ok() {
         return literal_text(out, bytes, Escape::Off);

@@ -13,7 +13,7 @@ use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
-use crate::engine::schema::catalogue::{quote, relations};
+use crate::engine::schema::catalogue::{quote, relations, text};
 use crate::engine::schema::objects::{Object, Stored, objects};
 use crate::engine::schema::pattern::Pattern;
 use crate::storage::streams::Files;
@@ -53,6 +53,16 @@ pub(crate) const ROWIDS: &str = "rowids";
 /// See [`PATTERNS`].
 pub(crate) const NO_SYSTEM: &str = "no_system";
 
+/// What a file says of itself before its first table is made, and what is usual.
+const BEFORE: [(&str, &str); 3] = [
+    ("encoding", "UTF-8"),
+    ("page_size", "4096"),
+    ("auto_vacuum", "0"),
+];
+
+/// The same, at any time.
+const WITHIN: [(&str, &str); 2] = [("application_id", "0"), ("user_version", "0")];
+
 /// What is to be written.
 struct DumpRequest<'a> {
     /// Names of objects; none: all.
@@ -85,7 +95,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let wish = DumpRequest::of(arguments);
-    let mut dump = context
+    let dump = context
         .engine
         .database(arguments.db())?
         .look(|work| Dump::write(work, &files, text_output, &wish))?;
@@ -101,7 +111,6 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
              root, or objects to dump fewer of them."
         ));
     }
-    output.notes.append(&mut dump.notes);
     Ok(output)
 }
 
@@ -114,7 +123,6 @@ struct Dump<'a> {
     full: bool,
     objects: u64,
     rows: u64,
-    notes: Vec<String>,
 }
 
 impl<'a> Dump<'a> {
@@ -131,7 +139,6 @@ impl<'a> Dump<'a> {
             full: false,
             objects: 0,
             rows: 0,
-            notes: Vec::new(),
         };
         let failed = |error: &rusqlite::Error| work.failure(error, "");
         let connection = work.connection()?;
@@ -156,25 +163,26 @@ impl<'a> Dump<'a> {
             )
             .hint("sqlarium_tables lists the tables and views."));
         }
-        dump.all(&all, &wanted, wish)?;
+        dump.all(&wanted, wish)?;
         Ok(DumpSummary {
             text_output: dump.text_output,
             full: dump.full,
             objects: dump.objects,
             rows: dump.rows,
-            notes: dump.notes,
         })
     }
 
-    fn all(
-        &mut self,
-        all: &[Object],
-        wanted: &[&Object],
-        wish: &DumpRequest<'_>,
-    ) -> Result<(), Failure> {
+    fn all(&mut self, wanted: &[&Object], wish: &DumpRequest<'_>) -> Result<(), Failure> {
         let data_only = wish.data_only;
+        let whole = !data_only && wish.patterns.is_empty();
+        if whole {
+            self.settings(&BEFORE)?;
+        }
         if !data_only {
             self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
+        }
+        if whole {
+            self.settings(&WITHIN)?;
         }
         let mut writable = false;
         for object in wanted.iter().filter(|object| object.kind == "table") {
@@ -196,7 +204,7 @@ impl<'a> Dump<'a> {
             if !data_only {
                 self.define(object)?;
             }
-            self.table(object, wish.rowids || needs_rowid(object, all))?;
+            self.table(object, wish.rowids)?;
         }
         for object in wanted.iter().filter(|object| object.kind != "table") {
             if data_only || self.full {
@@ -238,46 +246,83 @@ impl<'a> Dump<'a> {
 
     /// Puts a virtual table into the schema as it is: making it would make its shadow tables.
     fn virtual_table(&mut self, object: &Object) -> Result<(), Failure> {
-        let text = |text: &str| {
+        let quoted = |text: &str| {
             let mut out = Vec::new();
             // Memory takes it all.
             let _ = literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
             String::from_utf8_lossy(&out).into_owned()
         };
-        let name = text(&object.name);
+        let name = quoted(&object.name);
         let sql = format!(
             "INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table',{name},{name},0,{});\n",
-            text(&object.sql)
+            quoted(&object.sql)
         );
         self.statement(sql.as_bytes())
     }
 
-    /// The rows of a table, and nothing of what is generated.
-    fn table(&mut self, object: &Object, rowid: bool) -> Result<(), Failure> {
+    /// What the file says of itself, where it is not what every new file says.
+    fn settings(&mut self, settings: &[(&str, &str)]) -> Result<(), Failure> {
+        let work = self.work;
+        for (name, usual) in settings {
+            let sql = format!("PRAGMA main.{name}");
+            let value = work
+                .connection()?
+                .query_row(&sql, [], |row| text(row, 0))
+                .map_err(|error| work.failure(&error, &sql))?;
+            if value != *usual {
+                let number = value.parse::<i64>().is_ok();
+                let value = if number { value } else { format!("'{value}'") };
+                self.statement(format!("PRAGMA {name}={value};\n").as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a table, and nothing of what is generated. A rowid is written if the row would
+    /// not get it anyhow, the next after the largest, or if `rowids` wants all of them.
+    fn table(&mut self, object: &Object, rowids: bool) -> Result<(), Failure> {
         let work = self.work;
         let connection = work.connection()?;
-        let stored = Stored::of(connection, &object.name, rowid)
-            .map_err(|error| work.failure(&error, ""))?;
-        if stored.columns.is_empty() {
+        let stored =
+            Stored::of(connection, &object.name).map_err(|error| work.failure(&error, ""))?;
+        if stored.hides_rowid {
+            let name = object.name.replace(['\n', '\r'], " ");
+            let comment = format!(
+                "-- The rowids of {name} are not kept: its columns have taken all their names.\n"
+            );
+            self.statement(comment.as_bytes())?;
+        }
+        let first = usize::from(stored.with_rowid);
+        let width = stored.columns.len();
+        if width == first {
             return Ok(());
         }
         let select = stored.select(&object.name);
         let mut statement = work.own(&select)?;
-        let columns = if !stored.complete {
-            format!("({})", stored.columns.join(","))
-        } else {
-            String::new()
+        let start = |columns: Option<&[String]>| {
+            let columns = columns.map(|columns| format!("({})", columns.join(",")));
+            let columns = columns.unwrap_or_default();
+            format!("INSERT INTO {}{columns} VALUES(", quote(&object.name))
         };
-        let start = format!("INSERT INTO {}{columns} VALUES(", quote(&object.name));
-        let width = stored.columns.len();
+        let plain = start((!stored.complete).then(|| &stored.columns[first..]));
+        let numbered = start(Some(&stored.columns));
+        let mut next = Some(1_i64);
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
             if self.full {
                 break;
             }
-            self.put(start.as_bytes())?;
-            for index in 0..width {
-                if index > 0 {
+            let (mut begin, mut start) = (&plain, first);
+            if stored.with_rowid {
+                let rowid: i64 = row.get(0).map_err(|error| work.failure(&error, &select))?;
+                if rowids || next != Some(rowid) {
+                    (begin, start) = (&numbered, 0);
+                }
+                next = rowid.checked_add(1);
+            }
+            self.put(begin.as_bytes())?;
+            for index in start..width {
+                if index > start {
                     self.put(b",")?;
                 }
                 let value = row
@@ -325,7 +370,6 @@ struct DumpSummary {
     full: bool,
     objects: u64,
     rows: u64,
-    notes: Vec<String>,
 }
 
 /// The objects that any of the patterns asks for, by their own name or their table's; with a
@@ -355,15 +399,6 @@ fn choose<'o>(all: &'o [Object], shadows: &[String], patterns: &[&str]) -> Vec<&
     all.iter()
         .filter(|object| matches(&object.name) || matches(&object.table) || belongs(object))
         .collect()
-}
-
-/// Whether a full-text index refers to the rows of a table by their rowids.
-pub(crate) fn needs_rowid(table: &Object, all: &[Object]) -> bool {
-    let name = table.name.to_lowercase();
-    all.iter()
-        .filter(|object| object.is_virtual)
-        .map(|object| object.sql.to_lowercase())
-        .any(|sql| sql.contains("content") && sql.contains(&name))
 }
 
 #[cfg(test)]
