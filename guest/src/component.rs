@@ -316,7 +316,9 @@ fn entry(command: &Command) -> command_export::Entry {
             .into_iter()
             .map(|argument| {
                 let (shape, choices) = match argument.shape {
-                    Shape::Text => (command_export::Shape::Text, &[][..]),
+                    Shape::Text | Shape::Sql | Shape::Names => {
+                        (command_export::Shape::Text, &[][..])
+                    }
                     Shape::Integer { .. } => (command_export::Shape::Integer, &[][..]),
                     Shape::Flag => (command_export::Shape::Flag, &[][..]),
                     Shape::Json | Shape::Numbers => (command_export::Shape::Json, &[][..]),

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::interface::argument::OUTPUT;
-use super::interface::arguments::Arguments;
+use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
 use crate::answer::failure::Failure;
@@ -22,11 +21,23 @@ pub struct Answer {
     pub failed: bool,
 }
 
+impl Answer {
+    /// A refusal without a command.
+    pub fn refusal(failure: Failure) -> Self {
+        Self {
+            text: render::text::refusal(&failure),
+            object: None,
+            failure: Some(failure),
+            failed: false,
+        }
+    }
+}
+
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
     context.engine.interrupt().name(command.name);
     // Also a call whose arguments are wrong is answered in the form it asks for.
-    let json = given.get(OUTPUT.name).and_then(Value::as_str) == Some("json");
+    let json = wants_json(given);
     let result = Arguments::check(command, given, &context.settings.engine)
         .and_then(|arguments| (command.run)(context, &arguments))
         .map_err(|failure| context.audience.advise(context.registry, command, failure));

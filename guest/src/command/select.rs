@@ -58,7 +58,7 @@ pub(crate) static SELECT: [Command; 3] = [
             Argument {
                 name: "sql",
                 summary: "One SELECT or WITH statement.",
-                shape: Shape::Text,
+                shape: Shape::Sql,
                 required: true,
                 positional: true,
             },

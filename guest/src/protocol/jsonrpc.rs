@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::engine::statement::params::exact;
 
@@ -454,6 +454,32 @@ fn keep_integers(params: &mut Value, raw: &RawValue) {
     {
         params["arguments"]["params"] = text.into();
     }
+}
+
+/// The object that a string of JSON holds, which may be encoded more than once; nothing for a blank
+/// one. Values to bind are kept as they are written.
+pub(crate) fn decoded(text: &str) -> Option<Map<String, Value>> {
+    const ENCODED: usize = 3;
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..ENCODED {
+        if text.trim().is_empty() {
+            return Some(Map::new());
+        }
+        match serde_json::from_str(&text).ok()? {
+            Value::String(inner) => text = Cow::Owned(inner),
+            arguments @ Value::Object(_) => {
+                let line = format!("{{\"arguments\":{text}}}");
+                let mut params = json!({"arguments": arguments});
+                keep_integers(&mut params, serde_json::from_str(&line).ok()?);
+                return match params["arguments"].take() {
+                    Value::Object(arguments) => Some(arguments),
+                    _ => None,
+                };
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn not_json(error: &serde_json::Error) -> Malformed {

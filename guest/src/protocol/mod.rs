@@ -30,6 +30,8 @@ pub mod tools;
 mod triage;
 
 #[cfg(test)]
+mod sent_tests;
+#[cfg(test)]
 mod testing;
 
 pub use check::{check, warnings};

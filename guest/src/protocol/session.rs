@@ -300,7 +300,11 @@ impl Session {
             return self.cancelled(id, revision).into();
         }
         let notify = token.map(|token| tools::progress(self.host, self.writer, revision, token));
-        match self.tools.call(&call.tool, &call.arguments, notify) {
+        let answer = match &call.arguments {
+            Some(arguments) => self.tools.call(&call.tool, arguments, notify),
+            None => Some(tools::unread()),
+        };
+        match answer {
             Some(answer) => Answer::Reply(Reply::result(id, tools::result(revision, answer))),
             None => self.cancelled(id, revision).into(),
         }

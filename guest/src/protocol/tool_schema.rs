@@ -45,7 +45,12 @@ fn input(command: &Command, settings: &EngineSettings) -> Value {
 fn property(argument: &Argument) -> Value {
     let mut property = Map::new();
     let kind = match argument.shape {
-        Shape::Text | Shape::InputPath | Shape::OutputPath | Shape::Choice(_) => "string",
+        Shape::Text
+        | Shape::Sql
+        | Shape::Names
+        | Shape::InputPath
+        | Shape::OutputPath
+        | Shape::Choice(_) => "string",
         Shape::Integer { .. } => "integer",
         Shape::Flag => "boolean",
         Shape::Json => "object",
@@ -66,7 +71,13 @@ fn property(argument: &Argument) -> Value {
         Shape::Numbers => {
             property.insert("items".into(), json!({"type": "number"}));
         }
-        Shape::Text | Shape::InputPath | Shape::OutputPath | Shape::Flag | Shape::Json => {}
+        Shape::Text
+        | Shape::Sql
+        | Shape::Names
+        | Shape::InputPath
+        | Shape::OutputPath
+        | Shape::Flag
+        | Shape::Json => {}
     }
     if !argument.summary.is_empty() {
         property.insert("description".into(), argument.summary.into());

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::jsonrpc::{Error, INVALID_PARAMS, Id};
+use super::jsonrpc::{Error, INVALID_PARAMS, Id, decoded};
 use super::reply::Writer;
 use super::revision::Revision;
 use super::tool_schema::declare;
@@ -121,12 +121,7 @@ impl Toolbox for Served {
     ) -> Option<Answer> {
         let Some(command) = self.find(tool) else {
             let failure = Failure::new(Status::NotFound, format!("Unknown tool: {tool}"));
-            return Some(Answer {
-                text: failure.to_string(),
-                object: None,
-                failure: Some(failure),
-                failed: false,
-            });
+            return Some(Answer::refusal(failure));
         };
         self.context.engine.interrupt().begin(notify);
         let answer = invoke(command, arguments, &mut self.context);
@@ -174,8 +169,8 @@ const LOST: &str = "Temporary tables and PRAGMA settings are lost.";
 pub(crate) struct Call {
     /// The tool, which is served.
     pub tool: String,
-    /// The arguments, not yet looked at.
-    pub arguments: Map<String, Value>,
+    /// The arguments, not yet looked at; none if they are no object.
+    pub arguments: Option<Map<String, Value>>,
 }
 
 impl Call {
@@ -183,8 +178,8 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// A call without a name, of a tool that is not served, or whose arguments are no object.
-    /// Whether the arguments are right is for the command to say, in a result.
+    /// A call without a name, or of a tool that is not served. What is wrong with the arguments is
+    /// said in a result: that is what a model sees.
     pub(crate) fn read(tools: &dyn Toolbox, mut params: Map<String, Value>) -> Result<Self, Error> {
         let Some(Value::String(tool)) = params.remove("name") else {
             let why = "tools/call needs params.name, the name of a tool, as a string.";
@@ -194,15 +189,23 @@ impl Call {
             return Err(Error::new(INVALID_PARAMS, unknown(tools, &tool)));
         }
         let arguments = match params.remove("arguments") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(arguments)) => arguments,
-            Some(_) => {
-                let why = "params.arguments must be an object with the tool's arguments by name.";
-                return Err(Error::new(INVALID_PARAMS, why));
-            }
+            None | Some(Value::Null) => Some(Map::new()),
+            Some(Value::Object(arguments)) => Some(arguments),
+            // Some clients have one kind of empty container.
+            Some(Value::Array(none)) if none.is_empty() => Some(Map::new()),
+            // Models often encode them once too often.
+            Some(Value::String(text)) => decoded(&text),
+            Some(_) => None,
         };
         Ok(Self { tool, arguments })
     }
+}
+
+/// What a call gets whose arguments are no object.
+pub(crate) fn unread() -> Answer {
+    let why = "arguments must be an object with the tool's arguments by name.";
+    let hint = "Give each by its name, as {\"name\": \"value\"}.";
+    Answer::refusal(Failure::new(Status::Syntax, why).hint(hint))
 }
 
 /// The result of a call of a command that was aborted for `reason`.

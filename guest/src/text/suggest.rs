@@ -50,6 +50,11 @@ pub(crate) fn closest<'a>(
     scored.into_iter().map(|(_, name)| name).collect()
 }
 
+/// Whether two names differ in case and in the way words are joined at most.
+pub(crate) fn same(name: &str, other: &str) -> bool {
+    fold(name) == fold(other)
+}
+
 /// Case and the way words are joined make no difference.
 fn fold(name: &str) -> String {
     name.chars()

@@ -221,7 +221,7 @@ fn effect(effect: Effect) -> &'static str {
 
 fn details(argument: &Argument) -> String {
     let shape = match argument.shape {
-        Shape::Text => "text".to_owned(),
+        Shape::Text | Shape::Sql | Shape::Names => "text".to_owned(),
         Shape::InputPath | Shape::OutputPath => "path".to_owned(),
         Shape::Integer { .. } => "whole number".to_owned(),
         Shape::Flag => "flag".to_owned(),

@@ -8,6 +8,10 @@ use crate::settings::EngineSettings;
 pub enum Shape {
     /// A string.
     Text,
+    /// SQL, as a string or an array of statements.
+    Sql,
+    /// Names with commas between them, or an array of them.
+    Names,
     /// A whole number from `min` to `max`, also when it is sent as a string.
     Integer {
         /// The least value taken.
@@ -27,6 +31,13 @@ pub enum Shape {
     OutputPath,
     /// One of these words.
     Choice(&'static [&'static str]),
+}
+
+impl Shape {
+    /// Whether an array is no value of it.
+    pub(super) const fn is_single(self) -> bool {
+        !matches!(self, Self::Sql | Self::Names | Self::Json | Self::Numbers)
+    }
 }
 
 /// One argument of a command.

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::argument::{Argument, DB, OUTPUT, Shape, accepted};
+use super::argument::{Argument, DB, OUTPUT, accepted};
 use super::command::Command;
+use super::reading::{is_absent, read, takes};
 use crate::answer::failure::{Failure, Status};
-use crate::engine::statement::params::exact;
 use crate::settings::EngineSettings;
-use crate::text::suggest::nearest;
+use crate::text::suggest::{nearest, same};
 
 /// Arguments that were found to be what their command takes.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,8 @@ pub struct Arguments {
 impl Arguments {
     /// Checks what a call gives against what its command takes.
     ///
-    /// `null` is the same as nothing. All that is wrong is reported in one failure of status `syntax`.
+    /// `null` is the same as nothing, and so is `""` for what can be left out. All that is wrong is reported in one failure of
+    /// status `syntax`.
     pub fn check(
         command: &Command,
         given: &Map<String, Value>,
@@ -27,28 +28,47 @@ impl Arguments {
         let accepted = accepted(command, settings);
         let mut values = Map::new();
         let mut problems = Vec::new();
+        let mut strangers = Vec::new();
+        let mut seen = Vec::new();
         for (name, value) in given {
-            if value.is_null() {
+            let exact = accepted.iter().find(|argument| argument.name == name);
+            // `dryRun` can mean nothing else than `dry_run`.
+            let meant = || accepted.iter().find(|argument| same(argument.name, name));
+            let Some(argument) = exact.or_else(meant) else {
+                if !is_absent(value) {
+                    strangers.push(name.as_str());
+                }
                 continue;
+            };
+            match read(argument, value) {
+                Ok(None) => continue,
+                Ok(Some(_)) if seen.contains(&argument.name) => {
+                    problems.push(format!("{} is given twice.", argument.name));
+                }
+                Ok(Some(value)) => _ = values.insert(argument.name.to_owned(), value),
+                Err(problem) => problems.push(problem),
             }
-            match accepted.iter().find(|argument| argument.name == name) {
-                Some(argument) => match take(argument, value) {
-                    Ok(value) => {
-                        values.insert(name.clone(), value);
-                    }
-                    Err(problem) => problems.push(problem),
-                },
-                None => problems.push(unknown(command, name, &accepted)),
-            }
+            seen.push(argument.name);
         }
-        for argument in &accepted {
-            if argument.required && given.get(argument.name).is_none_or(Value::is_null) {
-                problems.push(format!(
-                    "{} is missing: it takes {}.",
-                    argument.name,
-                    takes(argument)
-                ));
-            }
+        let missing: Vec<&Argument> = accepted
+            .iter()
+            .copied()
+            .filter(|argument| argument.required && !seen.contains(&argument.name))
+            .collect();
+        for name in &strangers {
+            // One that is missing may be there under another name.
+            let meant = match (missing.as_slice(), strangers.as_slice()) {
+                ([missing], [_]) => Some(missing.name),
+                _ => None,
+            };
+            problems.push(unknown(command, name, &accepted, meant));
+        }
+        for argument in missing {
+            problems.push(format!(
+                "{} is missing: it takes {}.",
+                argument.name,
+                takes(argument)
+            ));
         }
         if problems.is_empty() {
             return Ok(Self { values });
@@ -75,6 +95,12 @@ impl Arguments {
     /// The text of an argument that the table says is required; empty otherwise.
     pub fn required_text(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
+    }
+
+    /// The names that an argument lists, if it was given.
+    pub fn names(&self, name: &str) -> Option<Vec<String>> {
+        let names = self.values.get(name)?.as_array()?.iter();
+        Some(names.filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
     /// The number of an argument, if it was given.
@@ -105,115 +131,29 @@ impl Arguments {
     }
 }
 
-/// The value as the command will see it, or the sentence that says what is wrong with it.
-fn take(argument: &Argument, value: &Value) -> Result<Value, String> {
-    let taken = match argument.shape {
-        Shape::Text | Shape::InputPath | Shape::OutputPath => value.as_str().map(Value::from),
-        Shape::Integer { min, max } => integer(value)
-            .filter(|number| (min..=max).contains(number))
-            .map(Value::from),
-        Shape::Flag => match value {
-            Value::Bool(_) => Some(value.clone()),
-            Value::String(text) if text == "true" => Some(Value::Bool(true)),
-            Value::String(text) if text == "false" => Some(Value::Bool(false)),
-            _ => None,
-        },
-        Shape::Json | Shape::Numbers => match value {
-            Value::Array(_) | Value::Object(_) => Some(value.clone()),
-            // Some models encode what is nested once more.
-            Value::String(text) => {
-                let text = match argument.shape {
-                    Shape::Json => exact(text),
-                    _ => text.into(),
-                };
-                serde_json::from_str(&text)
-                    .ok()
-                    .filter(|inner: &Value| inner.is_array() || inner.is_object())
-            }
-            _ => None,
-        },
-        Shape::Choice(words) => value
-            .as_str()
-            .filter(|text| words.contains(text))
-            .map(Value::from),
-    };
-    taken.ok_or_else(|| {
-        let mut problem = format!(
-            "{} takes {}, not {}.",
-            argument.name,
-            takes(argument),
-            describe(value)
-        );
-        if let (Shape::Choice(words), Some(text)) = (argument.shape, value.as_str())
-            && let Some(word) = nearest(text, words.iter().copied())
-        {
-            problem.push_str(&format!(" Did you mean \"{word}\"?"));
-        }
-        problem
-    })
-}
-
-/// A whole number, however it was written: `5`, `5.0`, `"5"`.
-fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64().or_else(|| {
-            // Beyond 2^53 a float no longer says which integer it means.
-            number
-                .as_f64()
-                .filter(|float| float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0)
-                .map(|float| float as i64)
-        }),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    }
-}
-
-/// What an argument takes, to end a sentence with.
-fn takes(argument: &Argument) -> String {
-    match argument.shape {
-        Shape::Text => "a string".into(),
-        Shape::InputPath | Shape::OutputPath => "the path of a file, as a string".into(),
-        Shape::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
-        Shape::Integer { min, max } => format!("a whole number from {min} to {max}"),
-        Shape::Flag => "true or false".into(),
-        Shape::Json => "an array or an object".into(),
-        Shape::Numbers => "an array of numbers".into(),
-        Shape::Choice(words) => {
-            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            words.join(" or ")
-        }
-    }
-}
-
-/// What was given, short enough for a sentence.
-fn describe(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => format!("the number {number}"),
-        Value::String(text) => {
-            let mut start: String = text.chars().take(40).collect();
-            if start.len() < text.len() {
-                start.push('…');
-            }
-            format!("the string {}", Value::from(start))
-        }
-        Value::Array(_) => "an array".into(),
-        Value::Object(_) => "an object".into(),
-    }
-}
-
-fn unknown(command: &Command, name: &str, accepted: &[&'static Argument]) -> String {
+fn unknown(
+    command: &Command,
+    name: &str,
+    accepted: &[&'static Argument],
+    meant: Option<&str>,
+) -> String {
     if name == DB.name && command.database {
         return "db is refused: only a server started with --root can open other databases.".into();
     }
     let shown: String = name.chars().take(40).collect();
     let mut problem = format!("{} takes no argument {}", command.name, Value::from(shown));
-    match nearest(name, accepted.iter().map(|argument| argument.name)) {
+    let near = nearest(name, accepted.iter().map(|argument| argument.name));
+    match near.or(meant) {
         Some(near) => problem.push_str(&format!("; did you mean {near}?")),
         None => problem.push('.'),
     }
     problem
+}
+
+/// Whether a call wants its answer as JSON, whatever else is wrong with it.
+pub fn wants_json(given: &Map<String, Value>) -> bool {
+    let output = given.get(OUTPUT.name).map(|value| read(&OUTPUT, value));
+    output == Some(Ok(Some("json".into())))
 }
 
 /// Everything the command takes, in one line.
@@ -306,8 +246,8 @@ mod tests {
                 .starts_with("params takes an array or an object, not the number 3.")
         );
         assert!(
-            refusal("query", json!({"sql": ["x"]}))
-                .starts_with("sql takes a string, not an array.")
+            refusal("query", json!({"sql": {"x": 1}}))
+                .starts_with("sql takes a string, not an object.")
         );
         assert!(
             refusal("schema", json!({"indent": "maybe"}))
@@ -358,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_was_given_is_shown_short_and_on_one_line() {
-        let text = refusal("query", json!({"sql": "x", "limit": "\n".repeat(100_000)}));
+        let text = refusal("query", json!({"sql": "x", "limit": "a\n".repeat(100_000)}));
         assert!(text.len() < 400 && !text.contains('\n'), "{text}");
         let text = refusal("query", json!({"sql": "x", "\u{1b}[31m\n".repeat(9999): 1}));
         assert!(

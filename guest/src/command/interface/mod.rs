@@ -1,7 +1,8 @@
 //! What a command is, and what it works with; every command is built from this, and the
 //! registry from the commands.
 //!
-//! - [`command`], [`argument`]: a command and what it takes, as data; [`arguments`]: the check of what was given.
+//! - [`command`], [`argument`]: a command and what it takes, as data; [`arguments`]: the check of what was given,
+//!   and [`reading`]: what is meant by it.
 //! - [`context`]: what a command works with.
 //! - [`toolset`]: which commands a client is served.
 //! - [`audience`]: who reads an answer, and what they can be advised to do.
@@ -11,4 +12,5 @@ pub mod arguments;
 pub mod audience;
 pub mod command;
 pub mod context;
+mod reading;
 pub mod toolset;

@@ -15,7 +15,7 @@ pub(crate) const COMMAND: Command = Command {
     summary: "Show how a statement would run, without running it",
     description: "Show the query plan of one SQL statement as a tree: which tables are scanned, \
                   which indexes are used. The statement may write: it is not run.",
-    arguments: &[required("sql", Shape::Text, "One statement.")],
+    arguments: &[required("sql", Shape::Sql, "One statement.")],
     database: true,
     effect: Effect::Reads,
     core: true,

@@ -16,7 +16,7 @@ pub(crate) const COMMAND: Command = Command {
     summary: "Run several statements, all or nothing",
     description: "Run several SQL statements, separated by semicolons, in one transaction: \
                   all of them or, at the first error, none. No BEGIN, COMMIT or params.",
-    arguments: &[required("sql", Shape::Text, "The statements."), DRY_RUN],
+    arguments: &[required("sql", Shape::Sql, "The statements."), DRY_RUN],
     database: true,
     effect: WRITES,
     core: true,

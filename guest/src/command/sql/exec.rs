@@ -20,7 +20,7 @@ pub(crate) const COMMAND: Command = Command {
                   of RETURNING. For several statements use batch. Refused: ATTACH, VACUUM INTO, \
                   extensions.",
     arguments: &[
-        required("sql", Shape::Text, "One statement."),
+        required("sql", Shape::Sql, "One statement."),
         PARAMS,
         DRY_RUN,
     ],

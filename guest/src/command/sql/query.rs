@@ -19,11 +19,7 @@ pub(crate) const COMMAND: Command = Command {
                   values through params, not inside the SQL. Returns 200 rows unless limit says \
                   otherwise, at most 10000, and reports if more rows exist. Text output cuts long \
                   cells and blobs; output json has them whole.",
-    arguments: &[
-        required("sql", Shape::Text, "One statement."),
-        PARAMS,
-        LIMIT,
-    ],
+    arguments: &[required("sql", Shape::Sql, "One statement."), PARAMS, LIMIT],
     database: true,
     effect: Effect::Reads,
     core: true,

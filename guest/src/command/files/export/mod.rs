@@ -31,7 +31,7 @@ pub(crate) const COMMAND: Command = Command {
                   extension, else csv. In csv, NULL is empty and '' is \"\".",
     arguments: &[
         positional("table", Shape::Text, "Table or view; or give sql."),
-        option("sql", Shape::Text, "One statement that reads."),
+        option("sql", Shape::Sql, "One statement that reads."),
         option("format", Shape::Choice(&FORMATS), ""),
         OUT,
         OVERWRITE,

@@ -14,10 +14,8 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, text};
 use crate::engine::schema::columns::{ColumnKind, TableColumn, columns, rowid};
-use crate::engine::schema::fts::plain;
 use crate::engine::schema::resolve::find;
 use crate::text::escape::visible;
-use crate::text::lexer::tokens;
 use crate::text::suggest::did_you_mean;
 
 /// `index-text` in the command table.
@@ -32,7 +30,7 @@ pub(crate) const COMMAND: Command = Command {
         required("table", Shape::Text, ""),
         option(
             "columns",
-            Shape::Text,
+            Shape::Names,
             "Comma-separated names; default: all text columns.",
         ),
         option(
@@ -56,7 +54,7 @@ pub(crate) const TOKENIZERS: [&str; 3] = ["unicode61", "porter", "trigram"];
 /// Runs `index-text`.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let name = arguments.required_text("table");
-    let wanted = arguments.text("columns").map(listed);
+    let wanted = arguments.names("columns");
     let tokenizer = arguments.text("tokenizer").unwrap_or(TOKENIZERS[0]);
     let database = context.engine.database(arguments.db())?;
     let plan = database.inspect(|connection| plan(connection, name, wanted.as_deref()))??;
@@ -70,29 +68,6 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         _ => 0,
     };
     Ok(plan.created(tokenizer, rows))
-}
-
-/// Names with commas between them, in quotes or not.
-fn listed(columns: &str) -> Vec<String> {
-    let all = tokens(columns);
-    let names = all.split(|token| token.text == ",");
-    let names = names.map(|name| {
-        match name
-            .iter()
-            .filter(|token| token.is_code())
-            .collect::<Vec<_>>()
-            .as_slice()
-        {
-            [one] => plain(one.text),
-            _ => name
-                .iter()
-                .map(|token| token.text)
-                .collect::<String>()
-                .trim()
-                .to_owned(),
-        }
-    });
-    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// What will be made.

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::listed;
 use crate::answer::failure::Status;
 use crate::command::interface::context::Context;
 use crate::command::tests::{context, failure, json_of, text};
@@ -92,7 +91,6 @@ fn columns_can_be_named_in_quotes_too_and_generated_ones_with_them() {
     );
     assert_eq!(found(&mut context, "docs", "Owl8"), [1]);
     assert_true(&mut context, "docs_fts");
-    assert_eq!(listed("a, b c ,\"d,e\",, [f]"), ["a", "b c", "d,e", "f"]);
 }
 
 #[test]
