@@ -13,6 +13,11 @@ pub(crate) fn sleep(ms: u32) {
     let _ = control::wait(ms);
 }
 
+/// The offset of the owner's local time from UTC at a time since 1970, both in seconds.
+pub(crate) fn offset_at(seconds: i64) -> i32 {
+    control::offset_at(seconds)
+}
+
 /// The host's files.
 #[derive(Debug)]
 pub(crate) struct Imported;

@@ -5,10 +5,12 @@
 //!
 //! - [`options`]: what the owner grants and allows.
 //! - [`person`]: runs a command of the table; [`grants`]: the files that it names.
+//! - [`time_zone`]: whether local time is what the owner thinks.
 
 mod grants;
 mod options;
 mod person;
+mod time_zone;
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -55,6 +57,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
         bail!("no command");
     };
     let options = Options::from_arg_matches(matches)?;
+    if let Some(warning) = time_zone::warning() {
+        match name {
+            "mcp" => log(warning),
+            _ => terminal::complain(warning),
+        }
+    }
     match name {
         "mcp" => {
             let server = ServerOptions::from_arg_matches(matches)?;

@@ -230,7 +230,29 @@ fn statistics(connection: &Connection) -> rusqlite::Result<(Vec<Statistic>, i64)
         Value::Integer(analyzed.into()),
         "1 if the query planner has statistics from ANALYZE".into(),
     );
+    let (now, in_half_a_year) = local_time(connection)?;
+    let meaning = if (now, in_half_a_year) == (0, 0) {
+        "local time is UTC here; TZ in the server's environment names another time zone"
+    } else {
+        "what the modifier localtime adds to UTC at present, in the owner's time zone"
+    };
+    let sign = if now < 0 { '-' } else { '+' };
+    let (hours, minutes) = (now.abs() / 3600, now.abs() / 60 % 60);
+    add(
+        "local_time",
+        Value::Text(format!("{sign}{hours:02}:{minutes:02}")),
+        meaning.into(),
+    );
     Ok((all, bytes))
+}
+
+/// The offsets of local time from UTC now and in half a year, in seconds.
+fn local_time(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let offset = |after: &str| {
+        format!("unixepoch('now', '{after}', 'localtime') - unixepoch('now', '{after}')")
+    };
+    let sql = format!("SELECT {}, {}", offset("0 days"), offset("182 days"));
+    connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 fn page(statistics: &[Statistic]) -> String {
@@ -387,6 +409,7 @@ mod tests {
             page.contains("user_version") && page.contains("often the version of their schema"),
             "{page}"
         );
+        assert!(page.contains("\nlocal_time "), "{page}");
         assert!(page.contains("big  "), "{page}");
     }
 }

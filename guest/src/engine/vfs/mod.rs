@@ -11,6 +11,8 @@
 
 mod codes;
 mod file;
+#[cfg(any(test, target_family = "wasm"))]
+mod local_time;
 pub mod staged;
 #[cfg(test)]
 mod tests;
@@ -320,10 +322,11 @@ mod os {
 
     use rusqlite::ffi;
 
-    use crate::storage::wit::{Imported, sleep};
+    use crate::storage::wit::{Imported, offset_at, sleep};
 
     #[unsafe(no_mangle)]
     extern "C" fn sqlite3_os_init() -> c_int {
+        super::local_time::set(offset_at);
         match super::register(c"sqlarium", &Imported, sleep, true) {
             Ok(()) => ffi::SQLITE_OK,
             Err(_) => ffi::SQLITE_ERROR,
