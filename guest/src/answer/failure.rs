@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::host::Interruption;
+use crate::text::escape::visible_lines;
 
 /// The thirteen ways to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,21 @@ impl Failure {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with its sentences cut to so many bytes, and to what anybody reads: they can quote what was sent.
+    #[must_use]
+    pub fn brief(mut self, bytes: usize) -> Self {
+        /// Bytes of a sentence, in words for a reader.
+        const SENTENCE: usize = 2_000;
+        for sentence in std::iter::once(&mut self.message).chain(&mut self.hint) {
+            if sentence.len() > SENTENCE.min(bytes) {
+                let shown = visible_lines(sentence);
+                let end = shown.floor_char_boundary(SENTENCE.min(bytes));
+                *sentence = format!("{}…", &shown[..end]);
+            }
+        }
         self
     }
 }

@@ -40,7 +40,8 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     let json = wants_json(given);
     let result = Arguments::check(command, given, &context.settings.engine)
         .and_then(|arguments| (command.run)(context, &arguments))
-        .map_err(|failure| context.audience.advise(context.registry, command, failure));
+        .map_err(|failure| context.audience.advise(context.registry, command, failure))
+        .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
     let usage = context.engine.interrupt().usage();
     let limits = &context.settings.output;
     let object = json.then(|| {
@@ -49,7 +50,13 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             fuel: usage.fuel,
         };
         match &result {
-            Ok(output) => render::json::object(command.name, output, meter),
+            // A person's goes into a program, and has no line to fit.
+            Ok(output) if context.audience.is_person() => {
+                render::json::object(command.name, output, meter)
+            }
+            Ok(output) => {
+                render::json::object_within(command.name, output, meter, limits, advice(command))
+            }
             Err(failure) => render::json::refusal(command.name, failure),
         }
     });
@@ -68,11 +75,11 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
 
 /// How to get what an answer had no room for, by what the command takes.
 fn advice(command: &Command) -> &'static str {
-    if command.takes("limit") {
-        "ask for fewer columns, page with LIMIT and OFFSET, or use output json."
+    if command.takes("sql") {
+        "ask for fewer columns, or page with LIMIT and OFFSET."
     } else if command.takes("pattern") {
-        "narrow it with pattern, or use output json."
+        "narrow it with pattern."
     } else {
-        "use output json."
+        "the owner can raise the budget."
     }
 }

@@ -380,6 +380,12 @@ fn a_thousand_tables_fit_into_the_text_or_are_counted() {
         page.contains("more rows not shown") && page.contains("narrow it with pattern"),
         "{page}"
     );
+    // What a client gets; a person's program gets them all.
+    context.audience = Audience::Client(Toolset::all(&REGISTRY));
+    let object = json_of(&mut context, "tables", json!({}));
+    assert!(object["row_count"].as_u64().unwrap() > 500);
+    assert_eq!(object["more"], true);
+    context.audience = Audience::Person;
     let object = json_of(&mut context, "tables", json!({}));
     assert_eq!(object["row_count"], 2_000);
 }

@@ -30,6 +30,8 @@ pub mod tools;
 mod triage;
 
 #[cfg(test)]
+mod budget_tests;
+#[cfg(test)]
 mod sent_tests;
 #[cfg(test)]
 mod testing;

@@ -41,6 +41,8 @@ pub struct Session {
     /// What an earlier instance saved, until this one answers a line.
     pub(super) saved: Vec<u8>,
     request_bytes: u64,
+    /// The longest line of a result.
+    line_bytes: u64,
 }
 
 /// What a request gets.
@@ -82,6 +84,7 @@ impl Session {
             tools,
             host,
             writer: Writer::new(settings.command.output.reply_bytes),
+            line_bytes: settings.command.output.line_bytes(),
             strict: settings.strict,
             state: SavedState::read(&saved),
             saved,
@@ -305,7 +308,10 @@ impl Session {
             None => Some(tools::unread()),
         };
         match answer {
-            Some(answer) => Answer::Reply(Reply::result(id, tools::result(revision, answer))),
+            Some(answer) => {
+                let result = tools::result(revision, answer, self.line_bytes);
+                Answer::Reply(Reply::result(id, result))
+            }
             None => self.cancelled(id, revision).into(),
         }
     }

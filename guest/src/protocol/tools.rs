@@ -15,6 +15,7 @@ use crate::command::interface::toolset::Toolset;
 use crate::command::invoke::{Answer, invoke};
 pub use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
+use crate::render::fits_twice;
 use crate::settings::{ServerSettings, Undo};
 
 /// The tools of a session: the command table behind the owner's choice of tools.
@@ -234,14 +235,13 @@ pub(crate) fn interrupted(
     content(revision, &text, object, true)
 }
 
-/// The result of a call.
-pub(crate) fn result(revision: Revision, answer: Answer) -> Map<String, Value> {
+/// The result of a call, on a line of so many bytes.
+pub(crate) fn result(revision: Revision, answer: Answer, line: u64) -> Map<String, Value> {
     let failed = answer.failure.is_some() || answer.failed;
-    match answer.object {
-        // The text repeats the object for clients that do not know structured content.
-        Some(object) => content(revision, &object.to_string(), Some(object), failed),
-        None => content(revision, &answer.text, None, failed),
-    }
+    // The text repeats the object for clients that do not know structured content. Where there is no room for both
+    // it stands alone.
+    let object = answer.object.filter(|_| fits_twice(&answer.text, line));
+    content(revision, &answer.text, object, failed)
 }
 
 fn content(

@@ -3,11 +3,19 @@
 use std::fmt::Write as _;
 
 use crate::answer::value::Value;
-use crate::text::escape::visible;
+use crate::text::count::count;
+use crate::text::escape::{escaped as readable, hides, joins_to_the_left};
 use crate::text::hex;
 
 /// Bytes of a blob that are shown.
 const BLOB_BYTES: usize = 16;
+
+/// Characters by which a cell may be longer than its budget, so as not to be cut within one that a reader sees.
+const CLUSTER: usize = 16;
+
+/// What says how a text with escapes is to be read.
+pub(crate) const ESCAPES: &str = "Text in '…' has escapes: \\n is a line break, \\t a tab, \\uXXXX a character \
+                                  that cannot be seen, \\\\ a backslash, '' a quote.";
 
 /// A value as it stands in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +26,27 @@ pub(crate) struct Cell {
     pub number: bool,
     /// Whether text had to be cut.
     pub cut: bool,
+    /// Whether it has escapes, which the answer explains.
+    pub escaped: bool,
 }
 
 /// Shows a value in at most about `budget` characters.
 pub(crate) fn cell(value: &Value, budget: usize) -> Cell {
     let mut cut = false;
+    let mut escaped = false;
     let text = match value {
         Value::Null => "NULL".to_owned(),
         Value::Integer(number) => number.to_string(),
         Value::Real(number) => real(*number),
         Value::Text(text) => {
-            let (shown, length) = start(text, budget);
-            let mut shown = if ambiguous(text) {
-                format!("'{}'", visible(shown).replace('\'', "''"))
+            let (start, length) = start(text, budget);
+            escaped = hides(start);
+            let mut shown = if escaped || ambiguous(text) {
+                format!("'{}'", readable(start))
             } else {
-                visible(shown).into_owned()
+                start.to_owned()
             };
+            escaped |= shown.starts_with('\'') && shown.contains('\\');
             if let Some(length) = length {
                 let _ = write!(shown, "… ({length} characters)");
                 cut = true;
@@ -41,28 +54,32 @@ pub(crate) fn cell(value: &Value, budget: usize) -> Cell {
             shown
         }
         Value::BadText(bytes) => {
-            let shown = &bytes[..bytes.len().min(budget)];
+            let start = &bytes[..bytes.len().min(budget)];
             let mut text = String::new();
-            for chunk in shown.utf8_chunks() {
-                text.push_str(&visible(chunk.valid()));
+            for chunk in start.utf8_chunks() {
+                text.push_str(&readable(chunk.valid()));
                 for byte in chunk.invalid() {
                     let _ = write!(text, "\\x{byte:02x}");
                 }
             }
-            cut = shown.len() < bytes.len();
+            cut = start.len() < bytes.len();
+            escaped = true;
             let dots = if cut { "…" } else { "" };
-            let _ = write!(text, "{dots} ({} bytes, not UTF-8)", bytes.len());
-            text
+            format!("'{text}'{dots} ({}, not UTF-8)", count(bytes.len(), "byte"))
         }
         Value::Blob(bytes) => {
             let start = hex::encode(&bytes[..bytes.len().min(BLOB_BYTES)]);
             let dots = if bytes.len() > BLOB_BYTES { "…" } else { "" };
-            let unit = if bytes.len() == 1 { "byte" } else { "bytes" };
-            format!("x'{start}{dots}' ({} {unit})", bytes.len())
+            format!("x'{start}{dots}' ({})", count(bytes.len(), "byte"))
         }
     };
     let number = matches!(value, Value::Integer(_) | Value::Real(_));
-    Cell { text, number, cut }
+    Cell {
+        text,
+        number,
+        cut,
+        escaped,
+    }
 }
 
 /// A real that differs from an integer and can be read back exactly.
@@ -77,31 +94,41 @@ pub(crate) fn real(number: f64) -> String {
     format!("{number:?}")
 }
 
-/// The first `budget` characters of a text, and its whole length if that is not all.
+/// The first `budget` characters of a text, or a few more, and its whole length if that is not all.
 fn start(text: &str, budget: usize) -> (&str, Option<usize>) {
     // Fewer bytes than characters cannot be.
     if text.len() <= budget {
         return (text, None);
     }
-    match text.char_indices().nth(budget) {
+    let mut rest = text.char_indices().skip(budget);
+    let mut before = text.chars().nth(budget.wrapping_sub(1));
+    for _ in 0..CLUSTER {
+        match rest.next() {
+            Some((_, c)) if joins_to_the_left(c) || before == Some('\u{200d}') => before = Some(c),
+            Some((end, _)) => return (&text[..end], Some(text.chars().count())),
+            None => return (text, None),
+        }
+    }
+    match rest.next() {
         Some((end, _)) => (&text[..end], Some(text.chars().count())),
         None => (text, None),
     }
 }
 
-/// Whether a text would be taken for something else if it stood there bare:
-/// nothing, NULL, a blob, blanks that are only alignment, or one of these in quotes.
+/// Whether a text would be taken for something else if it stood there bare: nothing, NULL, a blob, blanks that are
+/// only alignment, or a text in quotes.
 fn ambiguous(text: &str) -> bool {
     text.is_empty()
         || text == "NULL"
         || text.starts_with(' ')
         || text.ends_with(' ')
         || text.starts_with("x'")
-        || quoted(text).is_some_and(|inner| ambiguous(&inner.replace("''", "'")))
+        || inner(text)
+            .is_some_and(|inner| inner.contains('\\') || ambiguous(&inner.replace("''", "'")))
 }
 
 /// What stands between single quotes at both ends.
-fn quoted(text: &str) -> Option<&str> {
+fn inner(text: &str) -> Option<&str> {
     text.strip_prefix('\'')?.strip_suffix('\'')
 }
 
@@ -147,22 +174,51 @@ mod tests {
 
     #[test]
     fn a_cell_stays_on_its_line_whatever_it_holds() {
-        assert_eq!(text("a\nb\r\nc\td"), "a\\nb\\r\\nc\\td");
-        assert_eq!(text("\u{1b}[31mred\u{7}\0"), "\\u001b[31mred\\u0007\\u0000");
-        assert_eq!(text("\u{202e}evil\u{2066}"), "\\u202eevil\\u2066");
+        assert_eq!(text("a\nb\r\nc\td"), r"'a\nb\r\nc\td'");
+        assert_eq!(text("\u{1b}[31mred\u{7}\0"), r"'\u001b[31mred\u0007\u0000'");
+        assert_eq!(text("\u{202e}evil\u{2066}"), r"'\u202eevil\u2066'");
         assert_eq!(
             text("a\u{2028}b\u{85}c\u{feff}"),
-            "a\\u2028b\\u0085c\\ufeff"
+            r"'a\u2028b\u0085c\ufeff'"
         );
-        assert_eq!(text("\u{e0041}"), "\\u{e0041}");
+        assert_eq!(text("\u{e0041}"), r"'\u{e0041}'");
     }
 
     #[test]
-    fn a_backslash_is_doubled_only_where_it_could_be_misread() {
-        assert_eq!(text(r"C:\Users"), r"C:\Users");
-        assert_eq!(text(r"\d+"), r"\d+");
-        assert_eq!(text(r"C:\new"), r"C:\\new");
-        assert_eq!(text("C:\\d\n"), r"C:\\d\n");
+    fn text_that_needs_no_escape_is_never_altered() {
+        for plain in [
+            r"C:\Users",
+            r"C:\new\table",
+            r"\\server\u0041",
+            r"\d+\n",
+            "it's",
+            "👨\u{200d}👩\u{200d}👧",
+            "می\u{200c}خواهم",
+        ] {
+            assert_eq!(text(plain), plain);
+            assert!(!cell(&Value::Text(plain.into()), 99).escaped);
+        }
+    }
+
+    #[test]
+    fn texts_that_differ_are_shown_differently() {
+        // What is shown bare, what is quoted, and what looks as if it were.
+        let pieces = [
+            "", "'", "''", "\\", "\\n", "\n", "n", " ", "x'", "NULL", "…",
+        ];
+        let mut shown = std::collections::HashMap::new();
+        for a in pieces {
+            for b in pieces {
+                for c in pieces {
+                    for d in pieces {
+                        let value = format!("{a}{b}{c}{d}");
+                        if let Some(other) = shown.insert(text(&value), value.clone()) {
+                            assert_eq!(other, value);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]
@@ -201,9 +257,18 @@ mod tests {
     }
 
     #[test]
+    fn a_long_text_is_not_cut_within_what_a_reader_sees_as_one_character() {
+        let family = "👨\u{200d}👩\u{200d}👧";
+        let long = cell(&Value::Text(family.repeat(5)), 6);
+        assert_eq!(long.text, format!("{}… (25 characters)", family.repeat(2)));
+        let marks = cell(&Value::Text(format!("e{}", "\u{301}".repeat(900))), 1);
+        assert!(marks.text.chars().count() < 40);
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_shown_one_by_one() {
         let bad = cell(&Value::BadText(b"ab\xffc\n".to_vec()), 2_000);
-        assert_eq!(bad.text, "ab\\xffc\\n (5 bytes, not UTF-8)");
+        assert_eq!(bad.text, r"'ab\xffc\n' (5 bytes, not UTF-8)");
         let long = cell(&Value::BadText(vec![0xff; 5_000]), 100);
         assert!(long.cut && long.text.len() < 500, "{}", long.text);
     }

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Meter, escaped_len};
+use super::room::Room;
+use super::{FOOT, Meter, read_on};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
 use crate::settings::OutputLimits;
+use crate::text::count::count;
 use crate::text::hex;
 
 /// The greatest integer that every JSON reader takes exactly, 2^53 − 1.
@@ -23,8 +25,193 @@ pub(crate) fn refusal(command: &str, failure: &Failure) -> Json {
     })
 }
 
-/// What a command answers. Rows beyond the reply budget are left out, which `more` and a note say.
+/// What a command answers, all of it.
 pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
+    let rows = output.rows.as_ref().map(|rows| &rows.rows[..]);
+    let list = rows.unwrap_or_default().iter().map(|row| array(row));
+    whole(command, output, meter, list.collect())
+}
+
+/// What a command answers, within the owner's limits. What was left out is told by `more` and by notes; `advice` says
+/// how to get it.
+pub(crate) fn object_within(
+    command: &str,
+    output: &Output,
+    meter: Meter,
+    limits: &OutputLimits,
+    advice: &str,
+) -> Json {
+    let mut room = Room::new(limits);
+    room.reserve(FOOT);
+    let mut object = whole(command, output, meter, Vec::new());
+    let all = output.rows.as_ref().map(|rows| &rows.rows[..]);
+    let all = all.unwrap_or_default();
+    // Where there are rows, what stands beside them may take half.
+    let beside = if all.is_empty() { room } else { room.half() };
+    let mut notes = shorten(&mut object, beside);
+    room.take(&object.to_string());
+
+    let mut kept = Vec::new();
+    for row in all {
+        let row = array(row);
+        if !room.try_take(&format!("{row},")) {
+            break;
+        }
+        kept.push(row);
+    }
+    if let (Some(row), Some(rows), true) = (all.first(), &output.rows, kept.is_empty()) {
+        let (row, note) = cut(row, &rows.columns, &room);
+        kept.extend(row);
+        notes.extend(note);
+    }
+    let left = all.len() - kept.len();
+    if left > 0 && !kept.is_empty() {
+        let more = count(left, "more row");
+        notes.push(format!("{more} not shown ({}): {advice}", room.budget()));
+    }
+    fill(object, kept, notes, left > 0)
+}
+
+/// Puts the rows that are kept into an object without any, and what there is to say about it.
+fn fill(mut object: Json, rows: Vec<Json>, told: Vec<String>, more: bool) -> Json {
+    if let Some(members) = object.as_object_mut() {
+        if members.contains_key("rows") {
+            members.insert("row_count".into(), rows.len().into());
+            members.insert("rows".into(), rows.into());
+        }
+        if more {
+            members.insert("more".into(), true.into());
+        }
+        if !told.is_empty() {
+            let notes = members.entry("notes").or_insert_with(|| json!([]));
+            if let Some(notes) = notes.as_array_mut() {
+                notes.extend(told.into_iter().map(Json::from));
+            }
+        }
+    }
+    object
+}
+
+/// Cuts the longest texts and lists of an object until it fits, and says which.
+fn shorten(object: &mut Json, mut room: Room) -> Vec<String> {
+    let mut cut: Vec<String> = Vec::new();
+    while !room.try_take(&object.to_string()) {
+        let longest = object
+            .as_object_mut()
+            .and_then(|members| members.iter_mut().max_by_key(|(_, value)| size(value)));
+        let Some((name, true)) = longest.map(|(name, value)| (name, halve(value))) else {
+            break;
+        };
+        if !cut.contains(name) {
+            cut.push(name.clone());
+        }
+    }
+    match cut.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "Cut to fit the {}: {}.",
+            room.budget(),
+            cut.join(", ")
+        )],
+    }
+}
+
+/// Cuts what is longest in a value: a text at a line where it has some, or a list at an element. False if there is
+/// nothing to cut.
+fn halve(value: &mut Json) -> bool {
+    /// A text that says anything.
+    const SHORT: usize = 64;
+    match value {
+        Json::String(text) if text.len() > SHORT => {
+            let end = text.floor_char_boundary(text.len() / 2);
+            let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
+            text.truncate(if line > 0 { line } else { end });
+            text.push('…');
+            true
+        }
+        Json::Array(list) => {
+            let all: usize = list.iter().map(size).sum();
+            let longest = list.iter_mut().max_by_key(|value| size(value));
+            let halved = longest.is_some_and(|value| size(value) > all / 2 && halve(value));
+            let cut = halved || !list.is_empty();
+            if !halved {
+                list.truncate(list.len() / 2);
+            }
+            cut
+        }
+        Json::Object(members) => members
+            .values_mut()
+            .max_by_key(|value| size(value))
+            .is_some_and(halve),
+        _ => false,
+    }
+}
+
+/// The bytes that a value takes.
+fn size(value: &Json) -> usize {
+    value.to_string().len()
+}
+
+/// A row whose long values are cut so that it fits, and what there is to say about it; no row if even that does not fit.
+fn cut(row: &[Value], columns: &[Column], room: &Room) -> (Option<Json>, Option<String>) {
+    /// No value is cut to fewer bytes.
+    const SHORTEST: usize = 16;
+    let mut budget = room.bytes();
+    let cut = loop {
+        let cut: Vec<(Json, Option<usize>)> =
+            row.iter().map(|value| start(value, budget)).collect();
+        let list = Json::Array(cut.iter().map(|(value, _)| value.clone()).collect());
+        if room.fits(&list.to_string()) {
+            let first = cut.iter().zip(columns).find_map(|((_, shown), column)| {
+                Some(format!("{} has", read_on(&column.name, (*shown)?)))
+            });
+            break first.map(|first| (list, first));
+        }
+        if budget <= SHORTEST {
+            break None;
+        }
+        budget = (budget / 4 * 3).max(SHORTEST);
+    };
+    let why = room.budget();
+    match cut {
+        Some((row, rest)) => (
+            Some(row),
+            Some(format!(
+                "Values of the first row are cut (cut_text, cut_blob) to fit the {why}: {rest} what comes after."
+            )),
+        ),
+        None => (
+            None,
+            Some(format!(
+                "The first row is too long for the {why}: name the columns that you need."
+            )),
+        ),
+    }
+}
+
+/// A value, or so many bytes from its start, and how many characters or bytes these are.
+fn start(whole: &Value, budget: usize) -> (Json, Option<usize>) {
+    let start = |bytes: &[u8]| hex::encode(&bytes[..budget / 2]);
+    match whole {
+        Value::Text(text) if text.len() > budget => {
+            let start = &text[..text.floor_char_boundary(budget)];
+            let cut = json!({ "cut_text": start, "characters": text.chars().count() });
+            (cut, Some(start.chars().count()))
+        }
+        Value::BadText(bytes) if bytes.len() > budget / 2 => {
+            let cut = json!({ "cut_text_hex": start(bytes), "bytes": bytes.len() });
+            (cut, Some(budget / 2))
+        }
+        Value::Blob(bytes) if bytes.len() > budget / 2 => {
+            let cut = json!({ "cut_blob": start(bytes), "bytes": bytes.len() });
+            (cut, Some(budget / 2))
+        }
+        _ => (value(whole), None),
+    }
+}
+
+/// The object with these rows.
+fn whole(command: &str, output: &Output, meter: Meter, list: Vec<Json>) -> Json {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
@@ -53,8 +240,6 @@ pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
         object.insert("warnings".into(), lines(&output.warnings).into());
     }
     if let Some(rows) = &output.rows {
-        // All of them: a reply that is too long is refused as a whole, never cut.
-        let list: Vec<Json> = rows.rows.iter().map(|row| array(row)).collect();
         object.insert("columns".into(), columns(rows).into());
         object.insert("row_count".into(), list.len().into());
         object.insert("total".into(), rows.total.into());
@@ -73,36 +258,20 @@ pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
     object.into()
 }
 
-/// A few rows as an object, in at most a quarter of the reply budget.
+/// A few rows as an object, in at most a quarter of the budget.
 pub(crate) fn sample(rows: &Rows, limits: &OutputLimits) -> Json {
-    let kept = within(rows, limits.reply_bytes / 4);
+    let mut room = Room::new(limits).half().half();
+    let kept: Vec<Json> = rows
+        .rows
+        .iter()
+        .map(|row| array(row))
+        .take_while(|row| room.try_take(&format!("{row},")))
+        .collect();
     json!({ "columns": columns(rows), "rows": kept })
-}
-
-/// The rows from the start that fit into `room` bytes.
-fn within(rows: &Rows, room: u64) -> Vec<Json> {
-    let mut left = room;
-    let mut kept = Vec::new();
-    for row in &rows.rows {
-        let row = array(row);
-        let need = cost(&row) + 2;
-        if need > left {
-            break;
-        }
-        left -= need;
-        kept.push(row);
-    }
-    kept
 }
 
 fn array(row: &[Value]) -> Json {
     Json::Array(row.iter().map(value).collect())
-}
-
-/// The bytes that a value takes in a reply, where it stands twice: as an object, and as text.
-fn cost(value: &Json) -> u64 {
-    let text = value.to_string();
-    text.len() as u64 + escaped_len(&text)
 }
 
 fn columns(rows: &Rows) -> Vec<Json> {
@@ -294,18 +463,90 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_holds_the_rows_that_fit_a_quarter_of_the_reply_budget() {
-        let limits = OutputLimits {
-            reply_bytes: 100_000,
-            ..OutputLimits::default()
-        };
+    fn a_sample_holds_the_rows_that_fit_a_quarter_of_the_budget() {
         let many = (0..5_000)
             .map(|_| vec![Value::Text("\"".repeat(50))])
             .collect();
-        let text = sample(&rows(&["q"], many), &limits).to_string();
-        // It stands in a reply twice.
-        assert!(text.len() as u64 + escaped_len(&text) < 26_000);
-        assert!(text.len() > 5_000);
+        let text = sample(&rows(&["q"], many), &OutputLimits::default()).to_string();
+        assert!((5_000..13_000).contains(&text.len()), "{}", text.len());
+    }
+
+    fn within(rows: Rows, limits: &OutputLimits) -> Json {
+        let output = Output {
+            rows: Some(rows),
+            ..Output::default()
+        };
+        let object = object_within(
+            "query",
+            &output,
+            Meter::default(),
+            limits,
+            "page with OFFSET.",
+        );
+        let text = object.to_string();
+        assert!(text.len() <= limits.text_bytes as usize);
+        let line = serde_json::to_string(&text).unwrap();
+        assert!(line.len() as u64 + 1_024 <= limits.line_bytes());
+        object
+    }
+
+    #[test]
+    fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
+        let limits = OutputLimits::default();
+        let many = (0..9_000).map(Value::Integer).map(|n| vec![n]).collect();
+        let object = within(rows(&["n"], many), &limits);
+        let shown = object["row_count"].as_u64().unwrap();
+        assert!(shown > 6_000, "{shown}");
+        assert_eq!(object["rows"].as_array().unwrap().len() as u64, shown);
+        assert_eq!(object["more"], true);
+        assert_eq!(
+            object["notes"][0],
+            format!(
+                "{} more rows not shown (text budget of 48000 bytes, --text): page with OFFSET.",
+                9_000 - shown
+            )
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_too_long_is_cut_and_marked_with_how_to_read_on() {
+        let limits = OutputLimits::default();
+        let object = within(
+            rows(
+                &["id", "b"],
+                vec![vec![Value::Integer(1), Value::Blob(vec![1; 3_000_000])]],
+            ),
+            &limits,
+        );
+        let blob = &object["rows"][0][1];
+        assert_eq!(blob["bytes"], 3_000_000);
+        let shown = blob["cut_blob"].as_str().unwrap().len() / 2;
+        assert!(shown > 15_000, "{shown}");
+        let note = object["notes"][0].as_str().unwrap();
+        assert!(
+            note.contains(&format!("substr(b, {}) has", shown + 1)),
+            "{note}"
+        );
+        let text = within(
+            rows(&["t"], vec![vec![Value::Text("漢\"".repeat(90_000))]]),
+            &limits,
+        );
+        assert_eq!(text["rows"][0][0]["characters"], 180_000);
+    }
+
+    #[test]
+    fn what_stands_beside_the_rows_is_cut_as_well() {
+        let mut output = Output {
+            text: Some("line of text\n".repeat(9_000)),
+            ..Output::default()
+        };
+        output.extra.insert("list".into(), vec!["x"; 90_000].into());
+        let limits = OutputLimits::default();
+        let object = object_within("dump", &output, Meter::default(), &limits, "");
+        assert!(object.to_string().len() <= 48_000);
+        assert!(object["text"].as_str().unwrap().ends_with("text\n…"));
+        let note = object["notes"][0].as_str().unwrap();
+        assert!(note.ends_with("list, text."), "{note}");
     }
 
     #[test]

@@ -1,22 +1,23 @@
 //! The text form: an aligned table, whole rows up to a budget, and what is left.
 
-use super::cell::{Cell, cell};
+use super::cell::{Cell, ESCAPES, cell};
 use super::layout::{DASHES, fit, width};
-use super::mode::identifier;
-use super::{ENVELOPE, escaped_len};
+use super::room::Room;
+use super::{COLUMN_CHARS, FOOT, read_on};
 use crate::answer::failure::Failure;
-use crate::answer::output::{Output, Rows};
+use crate::answer::output::{Column, Output, Rows};
 use crate::settings::OutputLimits;
-use crate::text::escape::{visible, visible_lines};
+use crate::text::count::count;
+use crate::text::escape::{escaped, hides, visible, visible_lines};
 
 /// More columns than this are shown one below the other.
 const MOST_COLUMNS: usize = 40;
 
+/// No cell is cut to fewer characters.
+const SHORTEST_CELL: usize = 16;
+
 /// Characters of a cell of a sample.
 const SAMPLE_CHARS: u32 = 200;
-
-/// Bytes reserved for the notes below the rows.
-const FOOT: usize = 600;
 
 /// A refusal: its status, what was refused, and what to do instead.
 pub(crate) fn refusal(failure: &Failure) -> String {
@@ -33,8 +34,10 @@ pub(crate) fn render(advice: &str, output: &Output, limits: &OutputLimits) -> St
         return String::new();
     }
     let mut page = Page::new(limits);
+    let notes: usize = output.notes.iter().map(|note| note.len() + 1).sum();
+    let reserved = page.room.reserve(FOOT + notes);
     for warning in &output.warnings {
-        page.add(&format!("{}\n", visible(warning)));
+        page.remark(warning);
     }
     if let Some(text) = &output.text {
         page.lines(text, advice);
@@ -43,21 +46,30 @@ pub(crate) fn render(advice: &str, output: &Output, limits: &OutputLimits) -> St
         if !page.text.is_empty() {
             page.add("\n");
         }
-        page.rows(rows, advice, limits);
+        page.rows(rows, advice);
+    }
+    page.room.release(reserved);
+    let mut end = String::new();
+    if let Some(rows) = &output.rows {
+        end += &total(rows, limits);
     }
     // Where the schema was the point, no rows are no news.
     let told = output
         .changes
         .filter(|changes| *changes > 0 || !output.defined);
     if let Some(changes) = told {
-        let unit = if changes == 1 { "row" } else { "rows" };
-        page.add(&format!("{changes} {unit} changed.\n"));
+        end += &format!("{} changed.\n", count(changes, "row"));
         if let Some(rowid) = output.last_insert_rowid {
-            page.add(&format!("Last inserted rowid: {rowid}.\n"));
+            end += &format!("Last inserted rowid: {rowid}.\n");
         }
     }
-    for note in &output.notes {
-        page.add(&format!("{}\n", visible(note)));
+    page.foot(&end);
+    for (index, note) in output.notes.iter().enumerate() {
+        if !page.remark(note) {
+            let left = output.notes.len() - index;
+            page.add(&format!("… {} not shown.\n", count(left, "more remark")));
+            break;
+        }
     }
     if page.text.is_empty() && output.text.is_none() {
         page.add("Done.\n");
@@ -73,63 +85,66 @@ pub(crate) fn sample(rows: &Rows, limits: &OutputLimits) -> String {
         ..*limits
     };
     let mut page = Page::new(&limits);
-    page.table(rows, &limits);
+    let reserved = page.room.reserve(FOOT);
+    page.table(rows);
+    page.room.release(reserved);
+    page.foot("");
     page.text
 }
 
 /// The text so far and what may still be added.
 struct Page {
     text: String,
-    /// Bytes that the text budget still has.
-    room: usize,
-    /// Bytes that the reply budget still has, where some are escaped.
-    escaped_room: u64,
-    /// The text budget as the owner set it.
-    budget: u32,
-    /// The reply budget, too.
-    reply: u64,
-    /// Whether it was the reply budget that had no room.
-    reply_is_full: bool,
+    room: Room,
+    /// Characters of a cell.
+    cell: usize,
+    /// Whether a cell has escapes.
+    escaped: bool,
+    /// What is to be said below the rows; what matters most comes first.
+    below: Vec<String>,
 }
 
 impl Page {
     fn new(limits: &OutputLimits) -> Self {
         Self {
             text: String::new(),
-            room: (limits.text_bytes as usize)
-                .saturating_sub(FOOT.min(limits.text_bytes as usize / 4)),
-            escaped_room: limits.reply_bytes.saturating_sub(ENVELOPE),
-            budget: limits.text_bytes,
-            reply: limits.reply_bytes,
-            reply_is_full: false,
-        }
-    }
-
-    /// The budget that had no room, and its flag.
-    fn limit(&self) -> (String, &'static str) {
-        if self.reply_is_full {
-            (format!("reply budget of {} bytes", self.reply), "--reply")
-        } else {
-            (format!("text budget of {} bytes", self.budget), "--text")
+            room: Room::new(limits),
+            cell: limits.cell_chars as usize,
+            escaped: false,
+            below: Vec::new(),
         }
     }
 
     /// Adds a text that has to be there.
     fn add(&mut self, text: &str) {
-        self.room = self.room.saturating_sub(text.len());
-        self.escaped_room = self.escaped_room.saturating_sub(escaped_len(text));
+        self.room.take(text);
         self.text.push_str(text);
     }
 
     /// Adds a text if the budgets allow it.
     fn try_add(&mut self, text: &str) -> bool {
-        let short = text.len() <= self.room;
-        let fits = short && escaped_len(text) <= self.escaped_room;
+        let fits = self.room.try_take(text);
         if fits {
-            self.add(text);
+            self.text.push_str(text);
         }
-        self.reply_is_full = short && !fits;
         fits
+    }
+
+    /// Adds a sentence on a line of its own, if the budgets allow it.
+    fn remark(&mut self, sentence: &str) -> bool {
+        self.try_add(&format!("{}\n", visible(sentence)))
+    }
+
+    /// Adds what is to be said below the rows, as far as there is room, and `end`, which has to be there.
+    fn foot(&mut self, end: &str) {
+        self.room.take(end);
+        if self.escaped {
+            self.below.push(ESCAPES.to_owned());
+        }
+        for sentence in std::mem::take(&mut self.below) {
+            self.try_add(&format!("{sentence}\n"));
+        }
+        self.text.push_str(end);
     }
 
     /// Adds whole lines, and says how many did not fit.
@@ -137,65 +152,101 @@ impl Page {
         let text = visible_lines(text);
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
-            if !self.try_add(&format!("{line}\n")) {
-                let left = lines.len() - index;
-                let (budget, flag) = self.limit();
-                self.add(&format!(
-                    "… {left} more lines not shown ({budget}, {flag}): {advice}\n"
-                ));
-                return;
+            if self.try_add(&format!("{line}\n")) {
+                continue;
             }
+            let budget = self.room.budget();
+            let mut left = count(lines.len() - index, "more line");
+            if index == 0 {
+                // Some of it is better than nothing.
+                let start: String = line.chars().take(self.room.bytes() / 8).collect();
+                self.add(&format!("{start}…\n"));
+                left = format!("the rest of the first of {}", count(lines.len(), "line"));
+            }
+            self.below
+                .insert(0, format!("… {left} not shown ({budget}): {advice}"));
+            return;
         }
     }
 
     /// Adds a result set.
-    fn rows(&mut self, rows: &Rows, advice: &str, limits: &OutputLimits) {
-        let shown = self.table(rows, limits);
-        let left = rows.rows.len() - shown;
-        let (budget, flag) = self.limit();
-        if left > 0 && shown == 0 {
-            self.add(&format!(
-                "… the first of {left} rows is too long for the {budget} ({flag}): name the \
-                 columns that you need, or ask for output json.\n"
-            ));
-        } else if left > 0 {
-            self.add(&format!(
-                "… {left} more rows not shown ({budget}, {flag}): {advice}\n"
-            ));
+    fn rows(&mut self, rows: &Rows, advice: &str) {
+        let shown = self.table(rows);
+        let budget = self.room.budget();
+        let left = count(
+            rows.rows.len() - shown,
+            if shown == 0 { "row" } else { "more row" },
+        );
+        let said = if shown == 0 {
+            format!(
+                "… the first of {left} is too long for the {budget}: name the columns that you need."
+            )
+        } else {
+            format!("… {left} not shown ({budget}): {advice}")
+        };
+        if shown < rows.rows.len() {
+            self.below.insert(0, said);
         }
-        self.add(&count(rows, limits));
     }
 
     /// Adds rows in the form that suits them. Answers how many there was room for.
-    fn table(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
+    fn table(&mut self, rows: &Rows) -> usize {
+        let mut cut = false;
+        let names = rows.columns.iter().map(|column| {
+            let mut name: String = column.name.chars().take(COLUMN_CHARS).collect();
+            if name.len() < column.name.len() {
+                name.push('…');
+                cut = true;
+            }
+            self.escaped |= hides(&name);
+            match hides(&name) {
+                true => format!("'{}'", escaped(&name)),
+                false => name,
+            }
+        });
+        let header: Vec<String> = names.collect();
+        if cut {
+            self.below.push(format!(
+                "Names of columns longer than {COLUMN_CHARS} characters are cut: AS gives short ones."
+            ));
+        }
         if rows.columns.len() > MOST_COLUMNS {
-            self.vertical(rows, limits)
+            self.vertical(rows, &header)
         } else {
-            self.aligned(rows, limits)
+            self.aligned(rows, &header)
         }
     }
 
-    /// One line for each row. Answers how many rows there was room for.
-    fn aligned(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
-        let mut budget = limits.cell_chars as usize;
-        // A row that would not fit by itself is cut harder rather than left out.
-        let fair = self.room / (rows.columns.len() + 1);
-        if let Some(row) = rows.rows.first()
-            && length(row, budget) > self.room
-        {
-            budget = budget.min(fair.saturating_sub(40)).max(16);
-            if length(row, budget) > self.room {
-                // A character can take four bytes.
-                budget = (budget / 4).max(16);
-            }
-        }
-        let header: Vec<String> = rows
-            .columns
-            .iter()
-            .map(|column| visible(&column.name).into_owned())
-            .collect();
-        let mut cells: Vec<Vec<Cell>> = Vec::new();
+    /// How many characters of a cell let the first row fit by itself: it is cut harder rather than left out.
+    /// `other` bytes of its room are for something else.
+    fn cell_budget(&self, rows: &Rows, other: usize) -> usize {
         let mut room = self.room;
+        room.take_bytes(other);
+        let fits = |budget: usize| match rows.rows.first() {
+            Some(row) => {
+                let shown = row.iter().map(|value| cell(value, budget).text + "  ");
+                room.fits(&shown.collect::<String>())
+            }
+            None => true,
+        };
+        if fits(self.cell) {
+            return self.cell;
+        }
+        let fair = room.bytes() / (rows.columns.len() + 1);
+        let mut budget = self.cell.min(fair.saturating_sub(40)).max(SHORTEST_CELL);
+        while budget > SHORTEST_CELL && !fits(budget) {
+            budget = (budget / 4 * 3).max(SHORTEST_CELL);
+        }
+        budget
+    }
+
+    /// One line for each row. Answers how many rows there was room for.
+    fn aligned(&mut self, rows: &Rows, header: &[String]) -> usize {
+        let names_length: usize = header.iter().map(|name| name.len() + 2).sum();
+        // The dashes below them, too.
+        let budget = self.cell_budget(rows, 2 * names_length);
+        let mut cells: Vec<Vec<Cell>> = Vec::new();
+        let mut room = self.room.bytes();
         for row in &rows.rows {
             let line: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
             let need: usize = line.iter().map(|cell| cell.text.len() + 1).sum();
@@ -224,49 +275,47 @@ impl Page {
             })
             .collect();
         let mut fitted = fit(&widths, right.last().copied().unwrap_or_default());
-        // A single row of long cells would be pushed out by the blanks of its own header.
-        let first: usize = widths
-            .iter()
-            .zip(&fitted)
-            .map(|(cells, width)| width.max(&cells[0]) + 2)
-            .sum();
-        if first * 3 > self.room {
+        let names: Vec<&str> = header.iter().map(String::as_str).collect();
+        let head = |fitted: &[usize]| {
+            let dashes: Vec<String> = fitted
+                .iter()
+                .map(|width| "-".repeat((*width).clamp(1, DASHES)))
+                .collect();
+            let dashes: Vec<&str> = dashes.iter().map(String::as_str).collect();
+            line(&names, fitted, &right) + &line(&dashes, fitted, &right)
+        };
+        let lines = |fitted: &[usize], row: &[Cell]| {
+            let texts: Vec<&str> = row.iter().map(|cell| cell.text.as_str()).collect();
+            line(&texts, fitted, &right)
+        };
+        // A row of long cells would be pushed out by the blanks of its own header.
+        let blanks = |head: String| head.len() > names_length + self.room.bytes() / 3;
+        if let Some(first) = cells.first()
+            && (blanks(head(&fitted)) || !self.room.fits(&(head(&fitted) + &lines(&fitted, first))))
+        {
             fitted.fill(1);
         }
-        let names: Vec<&str> = header.iter().map(String::as_str).collect();
-        let dashes: Vec<String> = fitted
-            .iter()
-            .map(|width| "-".repeat((*width).clamp(1, DASHES)))
-            .collect();
-        let dashes: Vec<&str> = dashes.iter().map(String::as_str).collect();
-        if !self.try_add(&line(&names, &fitted, &right)) {
+        if !self.try_add(&head(&fitted)) {
             return 0;
         }
-        self.try_add(&line(&dashes, &fitted, &right));
         let mut shown = 0;
         let mut cut = Vec::new();
         for row in &cells {
-            let texts: Vec<&str> = row.iter().map(|cell| cell.text.as_str()).collect();
-            if !self.try_add(&line(&texts, &fitted, &right)) {
+            if !self.try_add(&lines(&fitted, row)) {
                 break;
             }
             shown += 1;
+            self.escaped |= row.iter().any(|cell| cell.escaped);
             note_cuts(row, &mut cut);
         }
-        self.cuts(&cut, &header, budget);
+        self.cuts(&cut, &rows.columns, budget);
         shown
     }
 
     /// One line for each value. Answers how many rows there was room for.
-    fn vertical(&mut self, rows: &Rows, limits: &OutputLimits) -> usize {
-        let mut budget = limits.cell_chars as usize;
-        let header: Vec<String> = rows
-            .columns
-            .iter()
-            .map(|column| visible(&column.name).into_owned())
-            .collect();
+    fn vertical(&mut self, rows: &Rows, header: &[String]) -> usize {
         if rows.rows.is_empty() {
-            for name in &header {
+            for name in header {
                 if !self.try_add(&format!("{name}\n")) {
                     break;
                 }
@@ -274,15 +323,7 @@ impl Page {
             return 0;
         }
         let names: usize = header.iter().map(|name| name.len() + 4).sum();
-        if let Some(row) = rows.rows.first()
-            && names + length(row, budget) > self.room
-        {
-            let fair = self.room.saturating_sub(names) / (header.len() + 1);
-            budget = budget.min(fair.saturating_sub(24)).max(16);
-            if names + length(row, budget) > self.room {
-                budget = (budget / 4).max(16);
-            }
-        }
+        let budget = self.cell_budget(rows, names);
         let mut cut = Vec::new();
         let mut shown = 0;
         for (index, row) in rows.rows.iter().enumerate() {
@@ -298,34 +339,27 @@ impl Page {
                 break;
             }
             shown += 1;
+            self.escaped |= row.iter().any(|cell| cell.escaped);
             note_cuts(&row, &mut cut);
         }
-        self.cuts(&cut, &header, budget);
+        self.cuts(&cut, &rows.columns, budget);
         shown
     }
 
     /// Says which columns were cut, and how to read on.
-    fn cuts(&mut self, cut: &[usize], header: &[String], budget: usize) {
+    fn cuts(&mut self, cut: &[usize], columns: &[Column], budget: usize) {
         let Some(first) = cut.first() else { return };
-        let name: String = header[*first].chars().take(60).collect();
+        let name = &columns[*first].name;
         let others = match cut.len() {
             1 => String::new(),
-            2 => " (and 1 other column)".to_owned(),
-            many => format!(" (and {} other columns)", many - 1),
+            many => format!(" (and {})", count(many - 1, "other column")),
         };
-        // What looks like an expression can be written as it is; a name may have to be quoted.
-        let named = name
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ' '));
-        let written = if named {
-            identifier(&name)
-        } else {
-            name.clone()
-        };
-        self.add(&format!(
-            "Text longer than {budget} characters is cut in {name}{others}: read the rest with \
-             substr({written}, {}), or ask for output json.\n",
-            budget + 1
+        let shown: String = name.chars().take(COLUMN_CHARS).collect();
+        self.below.push(format!(
+            "Text longer than {budget} characters is cut in {}{others}: read the rest with {}, or ask for output \
+             json.",
+            visible(&shown),
+            read_on(name, budget)
         ));
     }
 }
@@ -336,13 +370,6 @@ fn note_cuts(row: &[Cell], cut: &mut Vec<usize>) {
             cut.push(column);
         }
     }
-}
-
-/// The characters of one row.
-fn length(row: &[crate::answer::value::Value], budget: usize) -> usize {
-    row.iter()
-        .map(|value| cell(value, budget).text.len() + 2)
-        .sum()
 }
 
 /// One line of the table. Nothing is padded that nothing follows.
@@ -368,12 +395,11 @@ fn line(cells: &[&str], widths: &[usize], right: &[bool]) -> String {
 }
 
 /// How many rows there are, and whether that is all.
-fn count(rows: &Rows, limits: &OutputLimits) -> String {
+fn total(rows: &Rows, limits: &OutputLimits) -> String {
     let here = rows.rows.len() as u64;
-    let unit = if here == 1 { "row" } else { "rows" };
     let (shown, more) = match rows.total {
-        Some(total) if total > here => (format!("{here} of {total} rows"), true),
-        _ => (format!("{here} {unit}"), rows.more),
+        Some(total) if total > here => (format!("{here} of {}", count(total, "row")), true),
+        _ => (count(here, "row"), rows.more),
     };
     let rest = match rows.limit {
         _ if !more => String::new(),

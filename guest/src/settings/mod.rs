@@ -57,11 +57,20 @@ pub struct OutputLimits {
     pub max_rows: u32,
 }
 
+impl OutputLimits {
+    /// The longest line that a client gets a result on, in bytes: what readers of lines take by default, more
+    /// where the owner wants longer texts, and never more than a reply may have.
+    pub fn line_bytes(&self) -> u64 {
+        let text = u64::from(self.text_bytes);
+        (64 << 10).max(text + text / 3).min(self.reply_bytes)
+    }
+}
+
 impl Default for OutputLimits {
     fn default() -> Self {
         Self {
             reply_bytes: 8 << 20,
-            text_bytes: 48 << 10,
+            text_bytes: 48_000,
             cell_chars: 2_000,
             rows: 200,
             max_rows: 10_000,

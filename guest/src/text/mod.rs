@@ -6,6 +6,7 @@
 //! - [`escape`]: text as it may be shown. [`hex`], [`real`], [`pad`]: digits and columns.
 
 pub(crate) mod complete;
+pub(crate) mod count;
 pub(crate) mod escape;
 pub(crate) mod hex;
 pub(crate) mod keyword;

@@ -39,8 +39,8 @@ pub struct Budgets {
     /// Maximum rows, whatever limit the call gives
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..), global = true)]
     pub max_rows: u32,
-    /// Maximum bytes of text in one result
-    #[arg(long, value_name = "N", default_value = "49152", value_parser = clap::value_parser!(u32).range(1000..), global = true)]
+    /// Maximum bytes of text in one result; its line holds 64 KiB, or a third more than this
+    #[arg(long, value_name = "N", default_value = "48000", value_parser = clap::value_parser!(u32).range(1000..), global = true)]
     pub text: u32,
     /// Maximum characters of one cell in text output
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(16..), global = true)]

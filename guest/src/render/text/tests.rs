@@ -92,7 +92,7 @@ fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
         .map(|n| vec![Value::Integer(n), text("twenty characters xx")])
         .collect();
     let page = shown(rows(&["n", "t"], many), &OutputLimits::default());
-    assert!(page.len() <= 48 << 10, "{}", page.len());
+    assert!(page.len() <= 48_000, "{}", page.len());
     let lines: Vec<&str> = page.lines().collect();
     let shown = lines.len() - 4;
     assert!(shown > 1_000);
@@ -100,7 +100,7 @@ fn whole_rows_come_up_to_the_budget_and_then_what_is_left() {
     assert_eq!(
         lines[2 + shown],
         format!(
-            "… {} more rows not shown (text budget of 49152 bytes, --text): ask for fewer \
+            "… {} more rows not shown (text budget of 48000 bytes, --text): ask for fewer \
              columns, page with LIMIT and OFFSET, or use output json.",
             5_000 - shown
         )
@@ -134,7 +134,7 @@ fn a_row_that_would_not_fit_by_itself_is_cut_harder() {
     let names: Vec<String> = (0..30).map(|n| format!("c{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let page = shown(rows(&names, vec![row()]), &OutputLimits::default());
-    assert!(page.len() <= 48 << 10);
+    assert!(page.len() <= 48_000);
     assert!(
         page.contains("(1 row)") && !page.contains("not shown"),
         "{}",
@@ -175,8 +175,10 @@ fn hostile_cells_and_names_leave_a_row_a_row() {
     );
     assert_eq!(
         page,
-        "a\\nb        \\u001b[2J\n----------  ---------\n\
-         x\\ny\\u202e  ''\nNULL        'NULL'\n(2 rows)\n"
+        "'a\\nb'        '\\u001b[2J'\n------------  -----------\n\
+         'x\\ny\\u202e'  ''\nNULL          'NULL'\n\
+         Text in '…' has escapes: \\n is a line break, \\t a tab, \\uXXXX a character that cannot be seen, \
+         \\\\ a backslash, '' a quote.\n(2 rows)\n"
     );
 }
 
@@ -203,7 +205,7 @@ fn two_thousand_columns_with_long_names_stay_within_the_budget() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let row = (0..2_000).map(|_| text("value")).collect::<Vec<Value>>();
     let page = shown(rows(&names, vec![row]), &OutputLimits::default());
-    assert!(page.len() <= 48 << 10);
+    assert!(page.len() <= 48_000);
     assert!(page.contains("name the columns that you need"), "{page}");
 }
 
@@ -223,6 +225,34 @@ fn the_budget_is_in_bytes_whatever_the_alphabet() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let page = shown(rows(&names, vec![wide]), &OutputLimits::default());
     assert!(page.len() <= budget && page.contains("(1 row)"), "{page}");
+}
+
+#[test]
+fn the_line_is_a_budget_too_and_escapes_count() {
+    let limits = OutputLimits::default();
+    let many = (0..5_000).map(|_| vec![text(&"\"".repeat(50))]).collect();
+    let page = shown(rows(&["q"], many), &limits);
+    let line = serde_json::to_string(&page).unwrap().len();
+    assert!((60_000..=65_536 - 1_024).contains(&line), "{line}");
+    assert!(page.contains("(budget of 65536 bytes for a line with a result, --text)"));
+    let wide = (0..30).map(|_| text(&"\"".repeat(5_000))).collect();
+    let names: Vec<String> = (0..30).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let page = shown(rows(&names, vec![wide]), &limits);
+    assert!(
+        page.contains("(1 row)") && page.contains("is cut in c0"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_long_name_of_a_column_is_cut_and_leaves_room_for_the_rows() {
+    let name = format!("length('{}')", "x".repeat(30_000));
+    let many = (0..300).map(|n| vec![Value::Integer(n)]).collect();
+    let page = shown(rows(&[&name], many), &OutputLimits::default());
+    assert!(page.contains("x…\n") && page.contains("299\n"), "{page}");
+    assert!(page.contains("longer than 60 characters are cut: AS gives short ones."));
+    assert!(page.ends_with("(300 rows)\n"));
 }
 
 #[test]
@@ -273,7 +303,7 @@ fn long_text_ends_with_what_is_left() {
         &output,
         &OutputLimits::default(),
     );
-    assert!(page.len() <= 48 << 10);
+    assert!(page.len() <= 48_000);
     assert!(page.ends_with("--text): narrow it with pattern, or use output json.\n"));
 }
 
