@@ -163,6 +163,11 @@ pub(super) fn import(
     let mut own = Map::new();
     let format = &shell.state.format;
     let format = match chosen {
+        // As in the sqlite3 program: nothing is found out.
+        Some("csv") => {
+            arguments.insert("separator".into(), ",".into());
+            "csv"
+        }
         Some(format) => format,
         None => {
             own.insert(SEPARATORS.into(), separators(format)?.into());

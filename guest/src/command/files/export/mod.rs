@@ -10,7 +10,9 @@ use crate::command::interface::argument::{Shape, option, positional};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
+use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::quote;
+use crate::engine::schema::columns::{ColumnKind, columns};
 use crate::engine::statement::params::Params;
 use crate::render::mode::{Escape, Format, Mode, Printer};
 use crate::storage::streams::STREAM;
@@ -63,10 +65,19 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         }
     };
     let mut text_output = TextOutput::open(context, arguments)?;
-    let format = format(arguments, table, text_output.is_text());
+    let mut format = format(arguments, table, text_output.is_text());
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let (rows, lost, cut) = context.engine.database(arguments.db())?.look(|work| {
+        let mut sql = sql;
+        if format.mode == Mode::Insert
+            && let Some(table) = table
+            && let Some(stored) = stored(work, table)?
+        {
+            // What the table computes cannot be inserted, so the others are named.
+            sql = stored;
+            format.headers = true;
+        }
         let mut statement = work.read(&sql, &Params::None)?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         if columns.is_empty() {
@@ -134,6 +145,19 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         ));
     }
     Ok(output)
+}
+
+/// How to read a table of which some columns are computed without those.
+fn stored(work: Work<'_>, table: &str) -> Result<Option<String>, Failure> {
+    let all =
+        columns(work.connection()?, "main", table).map_err(|error| work.failure(&error, ""))?;
+    let stored: Vec<String> = all
+        .iter()
+        .filter(|column| !matches!(column.kind, ColumnKind::Virtual | ColumnKind::Stored))
+        .map(|column| quote(&column.name))
+        .collect();
+    Ok((stored.len() < all.len())
+        .then(|| format!("SELECT {} FROM {}", stored.join(", "), quote(table))))
 }
 
 /// Whether a value is written in a form that does not say what it was.

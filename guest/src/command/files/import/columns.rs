@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::records::Cell;
+
 /// What all fields of a column can be stored as without losing anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ColumnType {
@@ -20,12 +22,32 @@ pub(super) enum ColumnType {
         /// Whether some end in a zero, which a number does not keep.
         padded: bool,
     },
+    /// Values of JSON that are not all of one kind: any column with a type would change some.
+    Mixed,
     /// Anything else: with zeros or a plus in front, an exponent, too many digits, zeros at
     /// the end of some.
     Text,
 }
 
 impl ColumnType {
+    /// What a value that has a type could be, next to the others.
+    pub(super) fn with(self, cell: Cell<'_>) -> Self {
+        let other = match cell {
+            Cell::Null => return self,
+            Cell::Integer(_) => Self::Integer { long: false },
+            Cell::Real(_) => Self::Real {
+                decimals: None,
+                padded: false,
+            },
+            Cell::Text(_) => Self::Text,
+        };
+        match self {
+            Self::Nothing => other,
+            same if same == other => same,
+            _ => Self::Mixed,
+        }
+    }
+
     /// What one field could be.
     pub(super) fn of(field: &str) -> Self {
         let digits = field.strip_prefix('-').unwrap_or(field);
@@ -71,7 +93,7 @@ impl ColumnType {
     /// 2.0, which are no amounts, a number would make one of two.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Text, _) | (_, Self::Text) => Self::Text,
+            (Self::Text | Self::Mixed, _) | (_, Self::Text | Self::Mixed) => Self::Text,
             (
                 Self::Real { decimals, padded },
                 Self::Real {
@@ -102,6 +124,7 @@ impl ColumnType {
         match self {
             Self::Integer { .. } => "INTEGER",
             Self::Real { .. } => "REAL",
+            Self::Mixed => "",
             Self::Nothing | Self::Text => "TEXT",
         }
     }

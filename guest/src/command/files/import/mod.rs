@@ -1,16 +1,27 @@
 //! `import`: the records of a file as rows of a table, all of them or none.
+//!
+//! - [`input`]: bytes as text. [`sniff`]: how it is written. [`records`], [`json`]: its records.
+//! - [`source`]: the file, which is read twice. [`plan`], [`columns`]: what goes where.
+//! - [`report`]: what came of it.
 
 mod columns;
+mod input;
+mod json;
+mod plan;
 mod records;
 mod report;
+mod sniff;
+mod source;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod whole_tests;
 
-use std::io::{BufRead, Write};
-
-use self::columns::{ColumnType, names};
-use self::records::{Dialect, Problem, Record, Records};
+use self::plan::{Plan, Target};
+use self::records::{Cell, Problem, Record};
 use self::report::Report;
+use self::sniff::{Layout, Said};
+use self::source::{Rows, Source};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::command::interface::argument::{Shape, option, required};
@@ -18,28 +29,32 @@ use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
-use crate::engine::schema::catalogue::{quote, text};
-use crate::storage::streams::{Files, Reader, STREAM, Spool};
+use crate::storage::streams::{Files, STREAM};
+use crate::text::escape::visible;
 
 /// `import` in the command table.
 pub(crate) const COMMAND: Command = Command {
     name: "import",
     title: "Import",
     group: Group::Files,
-    summary: "Import a CSV, TSV or ASCII-separated file into a table",
-    description: "Import a UTF-8 file below the root into a table, all or nothing. A new table \
-                  gets its columns from the first record; a column becomes INTEGER or REAL only \
-                  if no value changes (007 stays TEXT). In an existing table, a first record of \
-                  column names selects columns; otherwise fields go by position. Empty is NULL, \
-                  \"\" is ''. Short records are padded with NULL and reported; long ones are \
-                  refused.",
+    summary: "Import a file of CSV, JSON or the like into a table",
+    description: "Import CSV, TSV or JSON (an array, or lines) below the root into a table, all or \
+                  nothing; gzip and UTF-16 are read. A new table gets its columns from the first \
+                  record or the names of the objects; a column becomes INTEGER or REAL only if no \
+                  value changes (007 stays TEXT). In an existing table a header selects columns; \
+                  without one, fields go by position. In CSV, empty is NULL and \"\" is ''.",
     arguments: &[
         required("file", Shape::InputPath, ""),
         required("table", Shape::Text, "Created if missing."),
         option(
             "format",
-            Shape::Choice(&["csv", "tsv", "ascii"]),
-            "Default: by file extension.",
+            Shape::Choice(&["csv", "tsv", "ascii", "json"]),
+            "Default: by extension and content.",
+        ),
+        option(
+            "separator",
+            Shape::Text,
+            "One character, or tab. Default: found out.",
         ),
         option(
             "skip",
@@ -66,26 +81,23 @@ pub(crate) const SEPARATORS: &str = "separators";
 /// SQLite's own limit, `SQLITE_MAX_COLUMN`.
 const MOST_COLUMNS: usize = 2000;
 
+/// Characters of a value that a refusal shows.
+const SHOWN: usize = 80;
+
 /// Runs `import`.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let file = arguments.required_text("file");
     let table = arguments.required_text("table");
-    let format = arguments.text("format").unwrap_or_else(|| ending(file));
-    let mut dialect = Dialect::named(format);
-    if let Some(&[separator, end]) = arguments.text(SEPARATORS).map(str::as_bytes) {
-        (dialect.separator, dialect.end) = (separator, end);
-    }
     let files = context.engine.files();
-    let job = Job {
-        file,
-        table,
-        dialect,
-        skip: arguments.integer("skip").unwrap_or_default().unsigned_abs(),
-        headed: !arguments.flag("no_header"),
-        most: usize::try_from(context.settings.engine.limits.memory_bytes / 8)
-            .unwrap_or(usize::MAX),
-        files: &files,
+    let mut said = Said {
+        format: arguments.text("format"),
+        ending: ending(file),
+        separator: arguments.text("separator").map(separator).transpose()?,
+        end: None,
     };
+    if let Some(&[separator, end]) = arguments.text(SEPARATORS).map(str::as_bytes) {
+        (said.separator, said.end) = (Some(separator), Some(end));
+    }
     if context.settings.engine.readonly {
         return Err(Failure::new(
             Status::Readonly,
@@ -93,59 +105,58 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         ));
     }
     let database = context.engine.database(arguments.db())?;
-    let present = database.look(|work| Target::find(work, table))?;
+    let target = database.look(|work| Target::find(work, table))?;
+    let mut source = Source::new(file, &files)?;
+    let mut job = Job {
+        file,
+        table,
+        layout: Layout::default(),
+        skip: arguments.integer("skip").unwrap_or_default().unsigned_abs(),
+        headed: !arguments.flag("no_header"),
+        most: usize::try_from(context.settings.engine.limits.memory_bytes / 8)
+            .unwrap_or(usize::MAX),
+        files: &files,
+    };
+    job.layout = source.layout(&job, said)?;
+    let plan = source.plan(&job, target.as_ref())?;
     let what = format!("import {file} into {table}");
     let mut output = Output::default();
-    let report = match present {
-        Some(target) => {
-            let mut records = job.records(job.files.read(file)?)?;
-            let mut first = Record::default();
-            let any = job.read(&mut records, &mut first)?;
-            if !any {
-                return Err(job.nothing());
-            }
-            let plan = job.fit(&target, &first)?;
-            database.change(&what, &mut output, |work| {
-                let first = (!plan.headed).then_some(&first);
-                job.fill(work, &plan, first, &mut records)
-            })?
+    let report = database.change(&what, &mut output, |work| {
+        if plan.new {
+            let create = plan.create(table);
+            work.write(&create)?
+                .raw_execute()
+                .map_err(|error| work.failure(&error, &create))?;
         }
-        None => {
-            let mut source = Source::new(&job)?;
-            let plan = source.inspect(&job)?;
-            let mut records = source.again(&job)?;
-            let mut first = Record::default();
-            job.read(&mut records, &mut first)?;
-            database.change(&what, &mut output, |work| {
-                let create = plan.create(table);
-                work.write(&create)?
-                    .raw_execute()
-                    .map_err(|error| work.failure(&error, &create))?;
-                let first = (!plan.headed).then_some(&first);
-                job.fill(work, &plan, first, &mut records)
-            })?
-        }
-    };
-    report.add_to(file, table, &mut output);
+        let mut rows = source.rows(&job)?;
+        job.fill(work, &plan, &mut rows)
+    })?;
+    report.add_to(&job, &plan, &mut output);
     Ok(output)
 }
 
 /// The format that a file's extension stands for.
 fn ending(file: &str) -> &'static str {
-    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
-    match ending.to_ascii_lowercase().as_str() {
+    let file = file.to_ascii_lowercase();
+    let file = file.strip_suffix(".gz").unwrap_or(&file);
+    match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "tsv" | "tab" => "tsv",
         "ascii" => "ascii",
+        "json" | "jsonl" | "ndjson" => "json",
         _ => "csv",
     }
 }
 
-/// The file's name in messages.
-fn shown(file: &str) -> &str {
-    if file == STREAM {
-        "standard input"
-    } else {
-        file
+/// A separator as somebody writes it.
+fn separator(given: &str) -> Result<u8, Failure> {
+    match given.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(byte),
+        _ => Err(Failure::new(
+            Status::Syntax,
+            format!("separator is {given:?}, but has to be one ASCII character, or tab."),
+        )
+        .hint("Such as \",\", \";\", \"|\" or \"tab\".")),
     }
 }
 
@@ -153,7 +164,7 @@ fn shown(file: &str) -> &str {
 struct Job<'a> {
     file: &'a str,
     table: &'a str,
-    dialect: Dialect,
+    layout: Layout,
     skip: u64,
     headed: bool,
     /// The bytes that one record may have.
@@ -161,120 +172,58 @@ struct Job<'a> {
     files: &'a Files,
 }
 
-/// An existing table.
-struct Target {
-    /// Its columns that can be written.
-    columns: Vec<Column>,
-}
-
-struct Column {
-    name: String,
-    /// Whether a field that is empty is stored as '', NULL being refused.
-    fills: bool,
-}
-
-impl Target {
-    fn find(work: Work<'_>, table: &str) -> Result<Option<Self>, Failure> {
-        let sql = "SELECT name, type, \"notnull\", dflt_value IS NULL FROM pragma_table_xinfo(?1) WHERE hidden = 0";
-        let mut statement = work.own(sql)?;
-        let rows = statement.query_map([table], |row| {
-            let declared = text(row, 1)?.to_ascii_uppercase();
-            let textual = ["CHAR", "CLOB", "TEXT"]
-                .iter()
-                .any(|part| declared.contains(part));
-            let fills = row.get::<_, bool>(2)? && textual && !declared.contains("INT");
-            Ok(Column {
-                name: text(row, 0)?,
-                fills,
-            })
-        });
-        let columns = rows
-            .and_then(Iterator::collect)
-            .map_err(|error| work.failure(&error, sql))?;
-        let target = Self { columns };
-        Ok((!target.columns.is_empty()).then_some(target))
-    }
-}
-
-/// Which columns are filled, and from what.
-struct Plan {
-    columns: Vec<Column>,
-    /// The declared types, for a new table.
-    kinds: Option<Vec<ColumnType>>,
-    /// Whether the first record was a header.
-    headed: bool,
-}
-
-impl Plan {
-    fn create(&self, table: &str) -> String {
-        let kinds = self.kinds.as_deref().unwrap_or_default();
-        let columns: Vec<String> = self
-            .columns
-            .iter()
-            .zip(kinds)
-            .map(|(column, kind)| format!("{} {}", quote(&column.name), kind.declared()))
-            .collect();
-        format!("CREATE TABLE {}({})", quote(table), columns.join(", "))
-    }
-
-    fn insert(&self, table: &str) -> String {
-        let names: Vec<String> = self
-            .columns
-            .iter()
-            .map(|column| quote(&column.name))
-            .collect();
-        let places: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
-        format!(
-            "INSERT INTO {}({}) VALUES({})",
-            quote(table),
-            names.join(", "),
-            places.join(", ")
-        )
-    }
-}
-
 impl Job<'_> {
-    /// The records behind those to skip.
-    fn records<R: BufRead>(&self, input: R) -> Result<Records<R>, Failure> {
-        let mut records = Records::new(input, self.dialect, self.most)
-            .map_err(|problem| self.problem(problem))?;
-        let mut record = Record::default();
-        for _ in 0..self.skip {
-            if !self.read(&mut records, &mut record)? {
-                break;
-            }
+    /// The file's name in messages.
+    fn shown(&self) -> &str {
+        if self.file == STREAM {
+            "standard input"
+        } else {
+            self.file
         }
-        Ok(records)
     }
 
-    fn read<R: BufRead>(
-        &self,
-        records: &mut Records<R>,
-        record: &mut Record,
-    ) -> Result<bool, Failure> {
-        records
-            .next(record)
-            .map_err(|problem| self.problem(problem))
+    fn is_json(&self) -> bool {
+        self.layout.dialect.is_none()
+    }
+
+    /// What is counted in messages.
+    fn unit(&self) -> &'static str {
+        match self.layout.dialect {
+            Some(dialect) if !matches!(dialect.end, b'\n' | b'\r') => "Record",
+            _ => "Line",
+        }
+    }
+
+    fn read(&self, rows: &mut Rows<'_>, record: &mut Record) -> Result<bool, Failure> {
+        rows.next(record).map_err(|problem| self.problem(problem))
     }
 
     fn problem(&self, problem: Problem) -> Failure {
         match problem {
-            Problem::Read(error) => self.files.failure(&error),
             Problem::Malformed { line, what } => self.malformed(line, &what),
+            Problem::Read(error) => {
+                let ours = error.get_ref().is_some_and(|error| error.is::<Failure>());
+                if ours {
+                    return self.files.failure(&error);
+                }
+                Failure::new(
+                    Status::Syntax,
+                    format!(
+                        "{} is damaged or cut: {error}. Nothing was imported.",
+                        self.shown()
+                    ),
+                )
+            }
         }
     }
 
     fn malformed(&self, line: u64, what: &str) -> Failure {
-        let unit = if self.dialect.end == b'\n' {
-            "Line"
-        } else {
-            "Record"
-        };
         Failure::new(
             Status::Syntax,
             format!(
-                "{unit} {line} of {}: {what}. Nothing was imported.",
-                shown(self.file)
+                "{} {line} of {}: {what}. Nothing was imported.",
+                self.unit(),
+                self.shown()
             ),
         )
     }
@@ -282,7 +231,7 @@ impl Job<'_> {
     fn nothing(&self) -> Failure {
         Failure::new(
             Status::Syntax,
-            format!("{} contains no records to import.", shown(self.file)),
+            format!("{} contains no records to import.", self.shown()),
         )
     }
 
@@ -291,191 +240,81 @@ impl Job<'_> {
             record.line,
             &format!("{} fields, but there are {columns} columns", record.len()),
         )
-        .hint("Quote fields that contain the separator, or choose another format.")
+        .hint("Quote fields that contain the separator, or name another separator or format.")
     }
 
-    /// How the records go into an existing table.
-    fn fit(&self, target: &Target, first: &Record) -> Result<Plan, Failure> {
-        let named: Vec<Option<usize>> = (0..first.len())
-            .map(|index| {
-                let name = first.field(index)?.trim();
-                target
-                    .columns
-                    .iter()
-                    .position(|column| column.name.eq_ignore_ascii_case(name))
-            })
-            .collect();
-        let mut chosen: Vec<usize> = named.iter().copied().flatten().collect();
-        let all = chosen.len() == first.len();
-        chosen.sort_unstable();
-        chosen.dedup();
-        let headed = self.headed && all && chosen.len() == first.len();
-        let copy = |at: usize| Column {
-            name: target.columns[at].name.clone(),
-            fills: target.columns[at].fills,
-        };
-        let columns = if headed {
-            named.into_iter().flatten().map(copy).collect()
-        } else {
-            (0..target.columns.len()).map(copy).collect()
-        };
-        Ok(Plan {
-            columns,
-            kinds: None,
-            headed,
-        })
-    }
-
-    /// Inserts `first`, if it is data, and all records that follow.
-    fn fill<R: BufRead>(
-        &self,
-        work: Work<'_>,
-        plan: &Plan,
-        first: Option<&Record>,
-        records: &mut Records<R>,
-    ) -> Result<Report, Failure> {
+    /// Inserts all records.
+    fn fill(&self, work: Work<'_>, plan: &Plan, rows: &mut Rows<'_>) -> Result<Report, Failure> {
         let mut report = Report::new(plan);
         let sql = plan.insert(self.table);
         let mut insert = work.write(&sql)?;
-        let mut next = Record::default();
-        let mut record = first;
-        loop {
-            if let Some(record) = record {
-                if record.is_blank() && plan.columns.len() > 1 {
-                    report.blank += 1;
-                } else {
-                    if record.len() > plan.columns.len() {
-                        return Err(self.too_many(record, plan.columns.len()));
-                    }
-                    for (index, column) in plan.columns.iter().enumerate() {
-                        let at = index + 1;
-                        match record.field(index) {
-                            Some(field) => insert.raw_bind_parameter(at, field),
-                            None if column.fills && index < record.len() => {
-                                insert.raw_bind_parameter(at, "")
-                            }
-                            None => insert.raw_bind_parameter(at, rusqlite::types::Null),
-                        }
-                        .map_err(|error| work.failure(&error, &sql))?;
-                    }
-                    insert.raw_execute().map_err(|error| {
-                        let failure = work.failure(&error, &sql);
-                        Failure {
-                            message: format!(
-                                "Line {} of {}: {} Nothing was imported.",
-                                record.line, self.file, failure.message
-                            ),
-                            ..failure
-                        }
-                    })?;
-                    report.count(record, plan.columns.len());
-                }
-            }
-            if !self.read(records, &mut next)? {
-                return Ok(report);
-            }
-            record = Some(&next);
+        let mut record = Record::default();
+        if plan.headed {
+            self.read(rows, &mut record)?;
         }
+        while self.read(rows, &mut record)? {
+            if !self.is_json() && record.is_blank() && plan.width > 1 {
+                report.blank += 1;
+                continue;
+            }
+            if record.len() > plan.width {
+                return Err(self.too_many(&record, plan.width));
+            }
+            for (index, column) in plan.columns.iter().enumerate() {
+                let at = index + 1;
+                match record.cell(column.from) {
+                    Cell::Text(text) => insert.raw_bind_parameter(at, text),
+                    Cell::Integer(number) => insert.raw_bind_parameter(at, number),
+                    Cell::Real(number) => insert.raw_bind_parameter(at, number),
+                    Cell::Null if column.fills && column.from < record.len() && !self.is_json() => {
+                        insert.raw_bind_parameter(at, "")
+                    }
+                    Cell::Null => insert.raw_bind_parameter(at, rusqlite::types::Null),
+                }
+                .map_err(|error| work.failure(&error, &sql))?;
+            }
+            insert
+                .raw_execute()
+                .map_err(|error| self.refused_row(work.failure(&error, &sql), plan, &record))?;
+            report.count(&record, plan);
+        }
+        Ok(report)
     }
-}
 
-/// A file that is read twice: first to see what its columns hold.
-enum Source {
-    /// It can be opened again.
-    File,
-    /// Standard input, copied into a temporary file as it is read.
-    Stream(Box<Spool>),
-}
-
-impl Source {
-    fn new(job: &Job<'_>) -> Result<Self, Failure> {
-        Ok(if job.file == STREAM {
-            Self::Stream(Box::new(job.files.spool()?))
+    /// The failure of a row, with where it stands in the file and what of it is meant.
+    fn refused_row(&self, failure: Failure, plan: &Plan, record: &Record) -> Failure {
+        let meant = |name: &str| failure.message.contains(&format!("{}.{name}", self.table));
+        let values: Vec<String> = plan
+            .columns
+            .iter()
+            .filter(|column| meant(&column.name))
+            .map(|column| {
+                let value = match record.cell(column.from) {
+                    Cell::Null => "NULL".to_owned(),
+                    Cell::Integer(number) => number.to_string(),
+                    Cell::Real(number) => crate::text::real::shown(number),
+                    Cell::Text(text) => {
+                        let text: String = text.chars().take(SHOWN).collect();
+                        format!("'{}'", visible(&text))
+                    }
+                };
+                format!("{} is {value}", column.name)
+            })
+            .collect();
+        let values = if values.is_empty() {
+            String::new()
         } else {
-            Self::File
-        })
-    }
-
-    /// Reads all of it for names, types and mistakes.
-    fn inspect(&mut self, job: &Job<'_>) -> Result<Plan, Failure> {
-        let reader = job.files.read(job.file)?;
-        match self {
-            Self::File => inspect(job, reader),
-            Self::Stream(spool) => {
-                let mut reader = reader;
-                // All of it first: a record is read in pieces that end anywhere.
-                copy(job.files, &mut reader, spool)?;
-                let again = spool.read().map_err(|error| job.files.failure(&error))?;
-                inspect(job, again)
-            }
-        }
-    }
-
-    fn again<'s>(&'s mut self, job: &Job<'_>) -> Result<Records<Box<dyn BufRead + 's>>, Failure> {
-        let reader: Box<dyn BufRead + 's> = match self {
-            Self::File => Box::new(job.files.read(job.file)?),
-            Self::Stream(spool) => {
-                Box::new(spool.read().map_err(|error| job.files.failure(&error))?)
-            }
+            format!(" There {}.", values.join(", "))
         };
-        job.records(reader)
-    }
-}
-
-fn copy(files: &Files, from: &mut Reader, to: &mut Spool) -> Result<(), Failure> {
-    loop {
-        let piece = from.fill_buf().map_err(|error| files.failure(&error))?;
-        if piece.is_empty() {
-            return to.flush().map_err(|error| files.failure(&error));
-        }
-        let length = piece.len();
-        to.write_all(piece).map_err(|error| files.failure(&error))?;
-        from.consume(length);
-    }
-}
-
-fn inspect<R: BufRead>(job: &Job<'_>, reader: R) -> Result<Plan, Failure> {
-    let mut records = job.records(reader)?;
-    let mut record = Record::default();
-    if !job.read(&mut records, &mut record)? {
-        return Err(job.nothing());
-    }
-    let width = record.len();
-    if width > MOST_COLUMNS {
-        return Err(job.malformed(
-            record.line,
-            &format!("{width} fields, but a table can have at most {MOST_COLUMNS} columns"),
-        ));
-    }
-    let header = (0..width).map(|index| record.field(index).filter(|_| job.headed));
-    let names = names(header);
-    let mut kinds = vec![ColumnType::Nothing; width];
-    let mut any = !job.headed;
-    loop {
-        if any {
-            if record.len() > width {
-                return Err(job.too_many(&record, width));
-            }
-            for (index, kind) in kinds.iter_mut().enumerate() {
-                if *kind != ColumnType::Text
-                    && let Some(field) = record.field(index)
-                {
-                    *kind = kind.join(ColumnType::of(field));
-                }
-            }
-        }
-        any = true;
-        if !job.read(&mut records, &mut record)? {
-            break;
+        Failure {
+            message: format!(
+                "{} {} of {}: {}{values} Nothing was imported.",
+                self.unit(),
+                record.line,
+                self.shown(),
+                failure.message
+            ),
+            ..failure
         }
     }
-    let columns = names
-        .into_iter()
-        .map(|name| Column { name, fills: false })
-        .collect();
-    Ok(Plan {
-        columns,
-        kinds: Some(kinds),
-        headed: job.headed,
-    })
 }

@@ -1,19 +1,28 @@
 //! Records of CSV (RFC 4180), TSV and the separated text of ASCII, as a stream.
+//!
+//! The crates that read CSV, `csv` and `csv-core` among them, do not tell an empty field from one that
+//! is `""`, which are NULL and the empty string here; so this is our own.
 
-use std::io::{BufRead, Chain, Cursor, Read};
+use std::io::BufRead;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// Between two fields.
     pub separator: u8,
-    /// Behind a record; a line break may be CRLF.
+    /// Behind a record: a line feed, which a carriage return may stand before; a carriage return,
+    /// for which a line feed may stand; or a byte of its own.
     pub end: u8,
     /// Whether a field may stand in double quotes.
     pub quotes: bool,
 }
 
 impl Dialect {
+    /// Whether this byte stands behind a record.
+    fn ends(self, byte: u8) -> bool {
+        byte == self.end || byte == b'\n' && self.end == b'\r'
+    }
+
     /// The dialect of this name: `csv`, `tsv` or `ascii`.
     pub(super) fn named(name: &str) -> Self {
         let (separator, end, quotes) = match name {
@@ -32,16 +41,37 @@ impl Dialect {
 /// One record. Its memory is used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    bytes: Vec<u8>,
-    fields: Vec<Field>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) fields: Vec<Field>,
     /// The line on which it starts, from 1; for a dialect without lines, its number.
     pub line: u64,
 }
 
+/// A field, and where its text stands.
 #[derive(Clone, Copy, Debug)]
-struct Field {
-    end: usize,
-    quoted: bool,
+pub(super) struct Field {
+    pub start: usize,
+    pub end: usize,
+    pub kind: Kind,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Null,
+    Text,
+    Integer(i64),
+    Real(f64),
+}
+
+/// What a field holds, with its text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell<'r> {
+    /// Nothing: there is none, or it is empty and not in quotes.
+    Null,
+    Text(&'r str),
+    Integer(i64),
+    Real(f64),
 }
 
 impl Record {
@@ -55,44 +85,59 @@ impl Record {
         matches!(
             self.fields.as_slice(),
             [Field {
-                end: 0,
-                quoted: false
+                kind: Kind::Null,
+                ..
             }]
         )
     }
 
-    /// A field; nothing where it is empty and not in quotes. Checked to be UTF-8 by [`Records::next`].
-    pub(super) fn field(&self, index: usize) -> Option<&str> {
-        let field = self.fields.get(index)?;
-        let start = index
-            .checked_sub(1)
-            .map_or(0, |before| self.fields[before].end);
-        if start == field.end && !field.quoted {
-            return None;
+    /// A field. Checked to be UTF-8 when it was read.
+    pub(super) fn cell(&self, index: usize) -> Cell<'_> {
+        let Some(field) = self.fields.get(index) else {
+            return Cell::Null;
+        };
+        match field.kind {
+            Kind::Null => Cell::Null,
+            Kind::Integer(number) => Cell::Integer(number),
+            Kind::Real(number) => Cell::Real(number),
+            Kind::Text => std::str::from_utf8(&self.bytes[field.start..field.end])
+                .map_or(Cell::Null, Cell::Text),
         }
-        std::str::from_utf8(&self.bytes[start..field.end]).ok()
     }
 
-    fn clear(&mut self) {
+    /// The text of a field that is one.
+    pub(super) fn field(&self, index: usize) -> Option<&str> {
+        match self.cell(index) {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
     }
 
     fn end_field(&mut self, quoted: bool) {
-        self.fields.push(Field {
-            end: self.bytes.len(),
-            quoted,
-        });
+        let start = self.last_end();
+        let end = self.bytes.len();
+        let kind = if start == end && !quoted {
+            Kind::Null
+        } else {
+            Kind::Text
+        };
+        self.fields.push(Field { start, end, kind });
+    }
+
+    fn last_end(&self) -> usize {
+        self.fields.last().map_or(0, |field| field.end)
     }
 
     /// The first field that is not UTF-8.
     fn bad_field(&self) -> Option<usize> {
-        let mut start = 0;
-        self.fields.iter().position(|field| {
-            let bytes = &self.bytes[start..field.end];
-            start = field.end;
-            std::str::from_utf8(bytes).is_err()
-        })
+        self.fields
+            .iter()
+            .position(|field| std::str::from_utf8(&self.bytes[field.start..field.end]).is_err())
     }
 }
 
@@ -125,8 +170,7 @@ enum At {
 /// The records of a file.
 #[derive(Debug)]
 pub(super) struct Records<R> {
-    /// What was read in search of a byte order mark, and the rest.
-    input: Chain<Cursor<Vec<u8>>, R>,
+    input: R,
     dialect: Dialect,
     /// The bytes that one record may have.
     most: usize,
@@ -134,29 +178,14 @@ pub(super) struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    /// The records of `input`, none longer than `most` bytes. A byte order mark is passed over.
-    ///
-    /// # Errors
-    ///
-    /// What cannot be read, or is UTF-16.
-    pub(super) fn new(mut input: R, dialect: Dialect, most: usize) -> Result<Self, Problem> {
-        let mut start = Vec::with_capacity(3);
-        let head = input.by_ref().take(3).read_to_end(&mut start);
-        head.map_err(Problem::Read)?;
-        if start == b"\xef\xbb\xbf" {
-            start.clear();
-        } else if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-            return Err(Problem::Malformed {
-                line: 1,
-                what: "the file is UTF-16; convert it to UTF-8".into(),
-            });
-        }
-        Ok(Self {
-            input: Cursor::new(start).chain(input),
+    /// The records of `input`, none longer than `most` bytes.
+    pub(super) fn new(input: R, dialect: Dialect, most: usize) -> Self {
+        Self {
+            input,
             dialect,
             most,
             line: 1,
-        })
+        }
     }
 
     /// Reads the next record; false at the end.
@@ -167,6 +196,11 @@ impl<R: BufRead> Records<R> {
     pub(super) fn next(&mut self, record: &mut Record) -> Result<bool, Problem> {
         record.clear();
         record.line = self.line;
+        let line_end = if self.dialect.end == b'\r' {
+            b'\r'
+        } else {
+            b'\n'
+        };
         let mut at = At::FieldStart;
         let mut first = true;
         loop {
@@ -199,7 +233,7 @@ impl<R: BufRead> Records<R> {
                         let rest = &buffer[used..];
                         let length = rest
                             .iter()
-                            .position(|&b| b == self.dialect.separator || b == self.dialect.end)
+                            .position(|&b| b == self.dialect.separator || self.dialect.ends(b))
                             .unwrap_or(rest.len());
                         record.bytes.extend_from_slice(&rest[..length]);
                         used += length;
@@ -210,7 +244,7 @@ impl<R: BufRead> Records<R> {
                             break;
                         };
                         used += 1;
-                        if stop == self.dialect.end {
+                        if stop != self.dialect.separator {
                             ended = true;
                             break;
                         }
@@ -221,10 +255,10 @@ impl<R: BufRead> Records<R> {
                         let rest = &buffer[used..];
                         let length = rest
                             .iter()
-                            .position(|&b| b == b'"' || b == b'\n')
+                            .position(|&b| b == b'"' || b == line_end)
                             .unwrap_or(rest.len());
                         let end = rest.get(length).copied();
-                        let taken = length + usize::from(end == Some(b'\n'));
+                        let taken = length + usize::from(end == Some(line_end));
                         record.bytes.extend_from_slice(&rest[..taken]);
                         used += length + usize::from(end.is_some());
                         match end {
@@ -243,7 +277,7 @@ impl<R: BufRead> Records<R> {
                         at = At::FieldStart;
                         used += 1;
                     }
-                    At::Quote | At::Return if byte == self.dialect.end => {
+                    At::Quote | At::Return if self.dialect.ends(byte) => {
                         used += 1;
                         ended = true;
                         break;
@@ -285,7 +319,7 @@ impl<R: BufRead> Records<R> {
 
     /// Takes the carriage return off a line's last field.
     fn chop(&self, record: &mut Record, at: At) {
-        let start = record.fields.last().map_or(0, |field| field.end);
+        let start = record.last_end();
         if at == At::Plain
             && self.dialect.end == b'\n'
             && record.bytes.len() > start
@@ -300,7 +334,10 @@ impl<R: BufRead> Records<R> {
             None => Ok(true),
             Some(index) => Err(Problem::Malformed {
                 line: record.line,
-                what: format!("field {} is not UTF-8", index + 1),
+                what: format!(
+                    "field {} is not UTF-8; convert the file to UTF-8, with iconv for example",
+                    index + 1
+                ),
             }),
         }
     }

@@ -2,12 +2,60 @@
 
 use serde_json::json;
 
-use super::records::Record;
-use super::{Plan, shown};
+use super::Job;
+use super::plan::{Affinity, Plan};
+use super::records::{Cell, Record};
+use super::sniff::Layout;
 use crate::answer::output::Output;
+use crate::text::escape::visible;
 
 /// How many lines are named of those that were padded.
 const NAMED: usize = 5;
+
+/// Characters of a value that are shown.
+const SHOWN: usize = 40;
+
+/// What a text is as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// None.
+    NoNumber,
+    /// One that keeps all that the text says.
+    Plain,
+    /// One that does not keep the zeros in front.
+    Zeros,
+    /// A whole one that is too long for 64 bits.
+    Long,
+}
+
+impl Form {
+    /// That of a text as SQLite reads it.
+    pub(super) fn of(text: &str) -> Self {
+        let text = text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+        let digits = text.trim_start_matches(['+', '-']);
+        let numeric = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
+        if !text.bytes().all(numeric) || text.parse::<f64>().is_err() {
+            return Self::NoNumber;
+        }
+        let whole = digits.bytes().all(|b| b.is_ascii_digit());
+        if whole && digits.len() > 1 && digits.starts_with('0') {
+            Self::Zeros
+        } else if whole && text.parse::<i64>().is_err() {
+            Self::Long
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// Values of a column that are not stored as they stand in the file.
+#[derive(Clone, Debug)]
+struct Change {
+    what: &'static str,
+    count: u64,
+    line: u64,
+    value: String,
+}
 
 /// What came of it.
 pub(super) struct Report {
@@ -17,94 +65,188 @@ pub(super) struct Report {
     pub blank: u64,
     padded: u64,
     lines: Vec<u64>,
-    made: Option<String>,
-    columns: Vec<String>,
-    headed: bool,
+    /// For each column.
+    changes: Vec<Vec<Change>>,
 }
 
 impl Report {
     /// Nothing yet.
     pub(super) fn new(plan: &Plan) -> Self {
-        let names: Vec<String> = plan
-            .columns
-            .iter()
-            .map(|column| column.name.clone())
-            .collect();
-        let made = plan.kinds.as_ref().map(|kinds| {
-            let columns: Vec<String> = names
-                .iter()
-                .zip(kinds)
-                .map(|(name, kind)| format!("{name} {}", kind.declared()))
-                .collect();
-            columns.join(", ")
-        });
         Self {
             rows: 0,
             blank: 0,
             padded: 0,
             lines: Vec::new(),
-            made,
-            columns: names,
-            headed: plan.headed,
+            changes: vec![Vec::new(); plan.columns.len()],
         }
     }
 
-    /// One more record, for `width` columns.
-    pub(super) fn count(&mut self, record: &Record, width: usize) {
+    /// One more record.
+    pub(super) fn count(&mut self, record: &Record, plan: &Plan) {
         self.rows += 1;
-        if record.len() < width {
+        if record.len() < plan.width {
             self.padded += 1;
             if self.lines.len() < NAMED {
                 self.lines.push(record.line);
             }
         }
+        for (column, changes) in plan.columns.iter().zip(&mut self.changes) {
+            let Cell::Text(text) = record.cell(column.from) else {
+                continue;
+            };
+            let what = match (column.affinity, Form::of(text)) {
+                (Affinity::Number, Form::NoNumber) => "no number, stored as text",
+                (Affinity::Number, Form::Zeros) => "stored without the zeros in front",
+                (Affinity::Number, Form::Long) => "too long for an integer, stored rounded",
+                (Affinity::None, form) if form != Form::NoNumber => {
+                    "stored as text, since the column has no type"
+                }
+                _ => continue,
+            };
+            match changes.iter_mut().find(|change| change.what == what) {
+                Some(change) => change.count += 1,
+                None => changes.push(Change {
+                    what,
+                    count: 1,
+                    line: record.line,
+                    value: text.chars().take(SHOWN).collect(),
+                }),
+            }
+        }
     }
 
-    /// Tells it, of `file` and `table`.
-    pub(super) fn add_to(self, file: &str, table: &str, output: &mut Output) {
+    /// Tells it.
+    pub(super) fn add_to(self, job: &Job<'_>, plan: &Plan, output: &mut Output) {
         let unit = if self.rows == 1 { "row" } else { "rows" };
-        let file = shown(file);
+        let (file, table) = (job.shown(), job.table);
         output.text = Some(format!(
             "Imported {} {unit} from {file} into {table}\n",
             self.rows
         ));
-        if let Some(columns) = &self.made {
-            output
-                .notes
-                .push(format!("Created the table with the columns {columns}."));
-        } else if !self.headed {
+        let columns: Vec<String> = plan
+            .columns
+            .iter()
+            .map(|column| format!("{} {}", column.name, column.declared))
+            .map(|column| column.trim_end().to_owned())
+            .collect();
+        let list = columns.join(", ");
+        output.notes.push(if plan.new {
+            format!("Created the table with the columns {list}.")
+        } else {
+            format!("Filled the columns {list}.")
+        });
+        output.notes.extend(job.layout.told(file));
+        if !plan.new && !plan.headed && !job.is_json() && job.headed {
             output.notes.push(
                 "The first record was imported as data, because it is not a list of the table's \
                  column names."
                     .into(),
             );
         }
-        if self.padded > 0 {
+        if !plan.computed.is_empty() {
+            output.notes.push(format!(
+                "Left out, because the table computes it: {}.",
+                plan.computed.join(", ")
+            ));
+        }
+        let unit = job.unit().to_lowercase();
+        for (column, changes) in plan.columns.iter().zip(self.changes) {
+            for change in changes {
+                let values = if change.count == 1 {
+                    "1 value was"
+                } else {
+                    &format!("{} values were", change.count)
+                };
+                output.notes.push(format!(
+                    "{}: {values} {}, the first on {unit} {}: '{}'.",
+                    format!("{} {}", column.name, column.declared).trim_end(),
+                    change.what,
+                    change.line,
+                    visible(&change.value)
+                ));
+            }
+        }
+        if self.padded > 0 && !job.is_json() {
             let lines: Vec<String> = self.lines.iter().map(u64::to_string).collect();
             let more = if self.padded as usize > self.lines.len() {
                 " and more"
             } else {
                 ""
             };
+            let (records, were) = match self.padded {
+                1 => ("record", "was"),
+                _ => ("records", "were"),
+            };
             output.notes.push(format!(
-                "{} records had fewer fields than columns and were padded with NULL: line {}{more}.",
+                "{} {records} had fewer fields than columns and {were} padded with NULL: {unit} {}{more}.",
                 self.padded,
                 lines.join(", ")
             ));
         }
         if self.blank > 0 {
+            let lines = if self.blank == 1 {
+                "empty line was"
+            } else {
+                "empty lines were"
+            };
             output
                 .notes
-                .push(format!("{} empty lines were skipped.", self.blank));
+                .push(format!("{} {lines} skipped.", self.blank));
         }
+        let names: Vec<&str> = plan
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        let types: Vec<&str> = plan
+            .columns
+            .iter()
+            .map(|column| column.declared.as_str())
+            .collect();
         for (name, value) in [
             ("table", json!(table)),
             ("rows_imported", json!(self.rows)),
-            ("created", json!(self.made.is_some())),
-            ("column_names", json!(self.columns)),
-            ("padded", json!(self.padded)),
+            ("created", json!(plan.new)),
+            ("column_names", json!(names)),
+            ("column_types", json!(types)),
+            ("padded", json!(if job.is_json() { 0 } else { self.padded })),
         ] {
             output.extra.insert(name.into(), value);
         }
+    }
+}
+
+impl Layout {
+    /// What was found out of the file.
+    fn told(&self, file: &str) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.coding.gzip {
+            parts.push("unpacked by gzip".to_owned());
+        }
+        if let Some(wide) = self.coding.wide {
+            parts.push(format!("converted from {wide}"));
+        }
+        match self.dialect {
+            None => parts.push("read as JSON".to_owned()),
+            Some(dialect) => {
+                if self.found || self.names_separator {
+                    parts.push(format!("split at {}", named(dialect.separator)));
+                }
+                if dialect.end == b'\r' {
+                    parts.push("with carriage returns as line ends".to_owned());
+                }
+            }
+        }
+        let known = self.dialect.is_none() && parts.len() == 1;
+        (!parts.is_empty() && !known).then(|| format!("{file} was {}.", parts.join(", ")))
+    }
+}
+
+fn named(separator: u8) -> String {
+    match separator {
+        b',' => "commas".into(),
+        b';' => "semicolons".into(),
+        b'\t' => "tabs".into(),
+        other => format!("{:?}", char::from(other)),
     }
 }

@@ -5,10 +5,13 @@ use super::records::{Dialect, Problem, Record, Records};
 
 /// The records of a text, read in pieces of every size, which all have to agree.
 fn read_as(format: &str, text: &[u8]) -> Result<Vec<Vec<Option<String>>>, (u64, String)> {
+    read_in(Dialect::named(format), text)
+}
+
+fn read_in(dialect: Dialect, text: &[u8]) -> Result<Vec<Vec<Option<String>>>, (u64, String)> {
     let all = |piece: usize| {
         let input = BufReader::with_capacity(piece, text);
-        let mut records = Records::new(input, Dialect::named(format), 1000)
-            .unwrap_or_else(|problem| panic!("{problem:?}"));
+        let mut records = Records::new(input, dialect, 1000);
         let mut record = Record::default();
         let mut rows = Vec::new();
         loop {
@@ -73,13 +76,18 @@ fn an_empty_field_is_nothing_and_an_empty_string_is_in_quotes() {
 }
 
 #[test]
-fn a_byte_order_mark_is_skipped_and_utf_16_is_refused() {
+fn a_carriage_return_can_end_a_line_too() {
+    let old = Dialect {
+        end: b'\r',
+        ..Dialect::named("csv")
+    };
     assert_eq!(
-        read_as("csv", b"\xef\xbb\xbfa,b").unwrap(),
-        [row(&["a", "b"])]
+        read_in(old, b"a,b\r1,\"c\nd\"\re,f").unwrap(),
+        [row(&["a", "b"]), row(&["1", "c\nd"]), row(&["e", "f"])]
     );
-    let problem = Records::new(&b"\xff\xfea\0"[..], Dialect::named("csv"), 1000).unwrap_err();
-    assert!(matches!(problem, Problem::Malformed { what, .. } if what.contains("UTF-16")));
+    let (line, what) = read_in(old, b"a\r\"b\rc\"\r\"d").unwrap_err();
+    assert_eq!(line, 4);
+    assert!(what.contains("never closed"), "{what}");
 }
 
 #[test]
@@ -104,10 +112,11 @@ fn a_malformed_record_is_reported_with_its_line() {
     assert_eq!(line, 3);
     assert!(what.contains("write each quote twice"), "{what}");
     let (line, what) = wrong(b"a,b\nc,\xe9\n");
-    assert_eq!((line, what.as_str()), (2, "field 2 is not UTF-8"));
+    assert_eq!(line, 2);
+    assert!(what.starts_with("field 2 is not UTF-8"), "{what}");
     // Together they would be a character, each by itself is none.
     let (_, what) = wrong(b"\xc3,\xa9\n");
-    assert_eq!(what, "field 1 is not UTF-8");
+    assert!(what.starts_with("field 1 is not UTF-8"), "{what}");
     let (line, what) = wrong(format!("a\n\"{}\n", "x\n".repeat(600)).as_bytes());
     assert_eq!(line, 2);
     assert!(what.contains("closing quote missing"), "{what}");
@@ -115,7 +124,7 @@ fn a_malformed_record_is_reported_with_its_line() {
 
 #[test]
 fn lines_are_counted_within_quotes_too() {
-    let mut records = Records::new(&b"\"a\nb\"\nc\n\nd"[..], Dialect::named("csv"), 1000).unwrap();
+    let mut records = Records::new(&b"\"a\nb\"\nc\n\nd"[..], Dialect::named("csv"), 1000);
     let mut record = Record::default();
     let mut lines = Vec::new();
     while records.next(&mut record).unwrap() {
