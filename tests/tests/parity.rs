@@ -240,7 +240,9 @@ fn a_command_gives_the_command_line_what_it_gives_an_agent() {
             sqlarium_tests::finish(&mut process)
         };
         let mut process = sqlarium();
-        process.current_dir(&b).args(["mcp", "shop.db"]);
+        process
+            .current_dir(&b)
+            .args(["mcp", "shop.db", "--no-undo"]);
         if WITH_FILES.contains(&command) || arguments.get("out").is_some() {
             process.args(["--root", "."]);
         }

@@ -13,6 +13,7 @@ use crate::command::interface::argument::{Shape, option};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
+use crate::engine::database::Held;
 use crate::engine::schema::catalogue::{is_stop, rows, text};
 
 /// `stats` in the command table.
@@ -47,10 +48,9 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     } else {
         MEASURED_BYTES
     };
-    context
-        .engine
-        .database(arguments.db())?
-        .inspect(|connection| report(connection, bound, most))
+    let database = context.engine.database(arguments.db())?;
+    let held = database.held()?;
+    database.inspect(|connection| report(connection, held.as_ref(), bound, most))
 }
 
 /// One number or word of the database.
@@ -60,8 +60,14 @@ struct Statistic {
     meaning: String,
 }
 
-fn report(connection: &Connection, bound: i64, most: u32) -> rusqlite::Result<Output> {
-    let (statistics, bytes) = statistics(connection)?;
+fn report(
+    connection: &Connection,
+    held: Option<&Held>,
+    bound: i64,
+    most: u32,
+) -> rusqlite::Result<Output> {
+    let (mut statistics, bytes) = statistics(connection)?;
+    statistics.extend(held.into_iter().flat_map(undo));
     let mut output = Output::default();
     let listed = statistics.iter().map(|statistic| {
         json!({
@@ -104,6 +110,27 @@ fn report(connection: &Connection, bound: i64, most: u32) -> rusqlite::Result<Ou
         }
     }
     Ok(output)
+}
+
+/// What undo holds, of all databases together.
+fn undo(held: &Held) -> [Statistic; 2] {
+    let statistic = |name, value: u64, meaning| Statistic {
+        name,
+        value: Value::Integer(value.cast_signed()),
+        meaning,
+    };
+    [
+        statistic(
+            "undo_writes",
+            held.writes,
+            "writes of this session that can be undone".into(),
+        ),
+        statistic(
+            "undo_bytes",
+            held.bytes,
+            format!("pages that are kept for that; at most {} bytes", held.room),
+        ),
+    ]
 }
 
 /// Without rows the text would stand in the JSON form as well, which has it all already.
@@ -390,10 +417,10 @@ mod tests {
     fn a_large_database_is_measured_only_when_asked() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SQL).unwrap();
-        let output = report(&connection, 1_000, 99).unwrap();
+        let output = report(&connection, None, 1_000, 99).unwrap();
         assert!(output.rows.unwrap().rows.is_empty());
         assert!(output.notes[0].contains("set full to measure them"));
-        let output = report(&connection, i64::MAX, 99).unwrap();
+        let output = report(&connection, None, i64::MAX, 99).unwrap();
         assert!(output.rows.unwrap().rows.len() >= 2);
     }
 

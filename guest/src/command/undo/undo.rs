@@ -58,7 +58,14 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             u32::try_from(limit).unwrap_or(u32::MAX)
         })
         .min(limits.max_rows);
-    let (entries, dropped) = context.engine.database(arguments.db())?.past(most)?;
+    let past = context.engine.database(arguments.db())?.past(most)?;
+    let mut others = Vec::new();
+    if past.since {
+        others.push("since the last write".to_owned());
+    }
+    let apart = past.entries.iter().filter(|entry| entry.apart);
+    others.extend(apart.map(|entry| format!("before write {}", entry.number)));
+    let (entries, dropped) = (past.entries, past.dropped);
     let listed = entries
         .into_iter()
         .map(|entry| {
@@ -89,6 +96,12 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         rows: Some(rows(&columns, listed, most)),
         ..Output::default()
     };
+    if !others.is_empty() {
+        output.notes.push(format!(
+            "Another connection has written to the database: {}.",
+            others.join(", ")
+        ));
+    }
     output.extra.insert("dropped".into(), json!(dropped));
     if dropped > 0 {
         output.notes.push(format!(

@@ -37,7 +37,7 @@ impl Database {
         run: impl FnOnce() -> Result<Output, Failure>,
     ) -> Result<Output, Failure> {
         self.trusted("BEGIN IMMEDIATE")?;
-        self.follow(false)?;
+        self.follow(None)?;
         let mut output = run()?;
         self.authorizer.enter(Mode::Trusted);
         let connection = self.connection()?;

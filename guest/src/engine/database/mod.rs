@@ -14,6 +14,7 @@ mod batch;
 mod dry_run;
 mod dumped;
 mod followed;
+mod recorded;
 mod report;
 mod run;
 pub(crate) mod shell;
@@ -22,6 +23,7 @@ mod undo;
 pub(crate) mod work;
 
 use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +33,7 @@ use rusqlite::{Connection, ffi};
 pub(crate) use self::dry_run::WriteMode;
 use self::dry_run::untried;
 use self::dumped::Dumped;
-use self::followed::{Followed, Written};
+use self::followed::Followed;
 use super::connection::{self, Access};
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;
@@ -39,7 +41,10 @@ use super::statement::Unprepared;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
 use super::statement::params::Params;
+pub(crate) use super::undo::history::Held;
 use super::undo::history::History;
+use super::undo::reader::Reader;
+use super::undo::recorder::Outcome;
 use super::vfs;
 use crate::answer::failure::{self, Failure, Status};
 use crate::answer::output::Output;
@@ -87,9 +92,9 @@ pub struct Database {
     /// How far a shell has read a dump.
     dumped: Dumped,
     /// The record of what is written, once it is open.
-    history: OnceCell<History>,
+    history: OnceCell<Rc<History>>,
     /// What was written and is not told yet.
-    written: RefCell<Vec<Written>>,
+    written: RefCell<Vec<Outcome>>,
 }
 
 /// An open connection.
@@ -99,7 +104,7 @@ struct OpenConnection {
     followed: RefCell<Option<Followed>>,
     connection: Connection,
     /// Reads the database as it was before a write, where others can read meanwhile.
-    reader: RefCell<Option<Connection>>,
+    reader: Rc<Reader>,
     access: Access,
     query_only: bool,
     /// The schema version whose names were last found to be UTF-8.
@@ -418,12 +423,19 @@ impl Database {
         self.link = Some(OpenConnection {
             followed: RefCell::default(),
             connection,
-            reader: RefCell::default(),
+            reader: Rc::new(Reader::new(self.opens_for_us())),
             access,
             query_only: false,
             checked: None,
         });
         Ok(())
+    }
+
+    /// What opens a connection for our own use alone.
+    fn opens_for_us(&self) -> Box<dyn Fn() -> rusqlite::Result<Connection>> {
+        let settings = Arc::clone(&self.settings);
+        let (file, interrupt) = (self.file.clone(), Arc::clone(&self.interrupt));
+        Box::new(move || connection::open_for_us(&file, &settings.limits, &interrupt))
     }
 
     /// Reads the first page, which shows whether the file can be read at all,

@@ -1,12 +1,13 @@
 //! Undoing a write that was kept.
 
+use std::rc::Rc;
+
 use serde_json::json;
 
-use super::followed::unrecorded;
+use super::recorded::unrecorded;
 use super::{Access, Database};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::engine::connection;
 use crate::engine::undo::history::{Entry, History};
 use crate::engine::undo::restore;
 
@@ -30,7 +31,7 @@ impl Database {
     }
 
     fn take_back(&self, write: Option<i64>) -> Result<Output, Failure> {
-        let history = self.history()?;
+        let (history, _) = self.look_back()?;
         let fail = |error: rusqlite::Error| self.record_failure(&error);
         let entry = match write {
             Some(number) => self.wanted(history, number)?,
@@ -49,15 +50,16 @@ impl Database {
             return Err(in_the_way(&entry, Some(later)));
         }
         let images = history.images(entry.number).map_err(fail)?;
-        let (from, to) =
-            connection::open_for_us(&self.file, &self.settings.limits, &self.interrupt)
-                .and_then(|connection| restore::put_back(&connection, &images, follower.is_none()))
-                .map_err(|error| self.failure(&error, "", 0))?
-                .map_err(|conflict| {
-                    let ours = history.leads_to(entry.number, conflict.state);
-                    in_the_way(&entry, follower.as_ref().filter(|_| ours.unwrap_or(false)))
-                })?;
-        history.undone(entry.number, from, to).map_err(fail)?;
+        let (record, number) = (Rc::clone(history), entry.number);
+        let undoing = move |states| record.undoing(number, states).is_ok();
+        let state = (self.opens_for_us())()
+            .and_then(|connection| restore::put_back(&connection, &images, undoing))
+            .map_err(|error| self.failure(&error, "", 0))?
+            .map_err(|conflict| {
+                let ours = history.leads_to(number, conflict.state).unwrap_or(false);
+                in_the_way(&entry, follower.as_ref().filter(|_| ours))
+            })?;
+        history.undone(&self.title, state).map_err(fail)?;
         let mut output = Output {
             text: Some(format!("{what} was undone: {}.\n", entry.summary)),
             ..Output::default()

@@ -1,6 +1,8 @@
 //! Statements of our own, and a client's among them, in one transaction: what the commands that
 //! read and make files work with.
 
+use std::rc::Rc;
+
 use rusqlite::{Connection, Statement};
 
 use super::Database;
@@ -76,7 +78,7 @@ impl Database {
         }
         self.begin(Access::Write)?;
         let recorded = self.is_recorded();
-        let followed = if recorded { self.follow(true) } else { Ok(()) };
+        let followed = if recorded { self.record(what) } else { Ok(()) };
         let result = followed.and_then(|()| {
             self.authorizer.enter(Mode::Trusted);
             let result = match &mut self.link {
@@ -85,14 +87,22 @@ impl Database {
             };
             result.map_err(|error| self.failure(&error, "", 0))
         });
-        if recorded {
-            self.keep(what);
-            self.describe_writes(output);
-        }
+        let refused = self.keep().filter(|_| recorded);
+        self.describe_writes(output);
+        let result = result.map_err(|failure| refused.unwrap_or(failure));
         let result = self.end(result);
         // What is in memory natively would be lost with its connection.
-        if !connection::is_in_memory(&self.file) {
-            self.link = None;
+        if !connection::is_in_memory(&self.file)
+            && let Some(link) = self.link.take()
+        {
+            // While this is open, so is a write-ahead log, whose state the record knows.
+            let reader = Rc::clone(&link.reader);
+            drop(link);
+            if self.open(Access::Write).is_ok()
+                && let Some(link) = &mut self.link
+            {
+                link.reader = reader;
+            }
         }
         result
     }

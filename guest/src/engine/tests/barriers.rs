@@ -1,6 +1,6 @@
 //! Writes that cannot be undone: made all the same, with the reason first.
 
-use super::undo::{past, recorded_in, recording, undo};
+use super::undo::{everything, past, recorded_in, recording, undo};
 use super::*;
 use crate::settings::EngineLimits;
 
@@ -69,6 +69,89 @@ fn another_page_size_or_journal_mode_is_irreversible() {
     assert_eq!(past(&mut engine).len(), 3);
 }
 
+/// A file in that journal mode with 2 MiB in it, of which no more than 512 KiB can be undone.
+fn required(folder: &Folder, mode: &str) -> (Engine, PathBuf) {
+    let path = folder.database(
+        &format!("{mode}.db"),
+        &format!(
+            "PRAGMA journal_mode = {mode}; CREATE TABLE t(a, b);
+             INSERT INTO t VALUES(1, zeroblob(1000000)), (2, zeroblob(1000000))"
+        ),
+    );
+    let settings = EngineSettings {
+        undo: Some(Undo {
+            file: ":memory:".into(),
+            bytes: 512 << 10,
+            required: true,
+        }),
+        ..on_file(&path)
+    };
+    (
+        Engine::new(&settings, OutputLimits::default(), &Alone),
+        path,
+    )
+}
+
+#[test]
+fn where_undo_is_required_a_write_that_cannot_be_undone_is_refused_and_changes_nothing() {
+    for mode in ["delete", "truncate", "persist", "wal"] {
+        let folder = Folder::new();
+        let (mut engine, path) = required(&folder, mode);
+        exec(&mut engine, "UPDATE t SET a = a + 10").unwrap();
+        let before = everything(&path);
+        for (sql, why) in [
+            (
+                "UPDATE t SET b = randomblob(1000000)",
+                "more than the 524288 bytes",
+            ),
+            (
+                "PRAGMA journal_mode = delete",
+                "would change the journal mode",
+            ),
+            ("PRAGMA journal_mode(wal)", "would change the journal mode"),
+        ] {
+            let failure = refused(exec(&mut engine, sql), Status::InvalidState, why);
+            assert!(failure.message.contains("could not be undone"), "{failure}");
+            assert!(
+                failure.message.ends_with("Nothing was changed."),
+                "{failure}"
+            );
+            assert_eq!(everything(&path), before, "{mode}: {sql}");
+        }
+        let sql = "INSERT INTO t VALUES(3, 3); UPDATE t SET b = randomblob(900000)";
+        refused(
+            batch(&mut engine, sql),
+            Status::InvalidState,
+            "could not be undone",
+        );
+        assert_eq!(everything(&path), before, "{mode}");
+        assert_eq!(past(&mut engine).len(), 1);
+        exec(&mut engine, "INSERT INTO t VALUES(3, 3)").unwrap();
+        undo(&mut engine).unwrap();
+        assert_eq!(everything(&path), before, "{mode}");
+    }
+}
+
+#[test]
+fn where_undo_is_required_the_page_size_stays() {
+    let folder = Folder::new();
+    let path = folder.database("shop.db", "CREATE TABLE t(a); INSERT INTO t VALUES(1)");
+    let mut settings = EngineSettings {
+        undo: recorded_in(":memory:"),
+        ..on_file(&path)
+    };
+    settings.undo.as_mut().unwrap().required = true;
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
+    exec(&mut engine, "PRAGMA page_size = 1024").unwrap();
+    let before = everything(&path);
+    refused(
+        exec(&mut engine, "VACUUM"),
+        Status::InvalidState,
+        "the page size was changed",
+    );
+    assert_eq!(everything(&path), before);
+}
+
 #[test]
 fn what_comes_from_a_file_is_undone_like_all_else() {
     let mut engine = engine_with(recording(), "CREATE TABLE t(a)");
@@ -124,4 +207,38 @@ fn a_database_that_was_replaced_comes_back() {
     assert_eq!(number(&mut engine, "SELECT count(*) FROM u"), 1);
     undo(&mut engine).unwrap();
     assert_eq!(number(&mut engine, "SELECT a FROM t"), 1);
+}
+
+#[test]
+fn a_database_with_a_log_comes_back_as_well() {
+    let folder = Folder::new();
+    let path = folder.database(
+        "shop.db",
+        "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)",
+    );
+    let other = Connection::open_in_memory().unwrap();
+    other.execute_batch("CREATE TABLE u(b)").unwrap();
+    let settings = EngineSettings {
+        undo: recorded_in(":memory:"),
+        ..on_file(&path)
+    };
+    let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
+    exec(&mut engine, "CREATE TABLE first(a)").unwrap();
+    let database = engine.database(None).unwrap();
+    database
+        .replace("restore other.db", &mut Output::default(), |to, _| {
+            rusqlite::backup::Backup::new(&other, to)?
+                .step(-1)
+                .map(drop)
+        })
+        .unwrap();
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM u"), 0);
+    exec(&mut engine, "INSERT INTO u VALUES(2)").unwrap();
+    for _ in 0..2 {
+        undo(&mut engine).unwrap();
+    }
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM first"), 0);
+    undo(&mut engine).unwrap();
+    assert_eq!(number(&mut engine, "SELECT a FROM t"), 1);
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM sqlite_schema"), 1);
 }

@@ -42,8 +42,8 @@ pub(super) fn undo(engine: &mut Engine) -> Result<Output, Failure> {
 
 /// What was written, the latest first, and whether it was undone.
 pub(super) fn past(engine: &mut Engine) -> Vec<(String, bool)> {
-    let (entries, _) = engine.database(None).unwrap().past(99).unwrap();
-    entries
+    let past = engine.database(None).unwrap().past(99).unwrap();
+    past.entries
         .into_iter()
         .map(|entry| (entry.summary, entry.undone))
         .collect()
@@ -358,6 +358,15 @@ fn a_write_of_another_process_between_two_of_ours_is_found_when_the_first_is_und
     exec(&mut engine, "UPDATE norowid SET v = 'ours' WHERE k = 'a'").unwrap();
     exec(&mut engine, "UPDATE parent SET n = 'ours' WHERE id = 1").unwrap();
     native(&path, "UPDATE norowid SET v = 'theirs' WHERE k = 'a'");
+    let told = |engine: &mut Engine| {
+        let past = engine.database(None).unwrap().past(99).unwrap();
+        let apart: Vec<bool> = past.entries.iter().map(|entry| entry.apart).collect();
+        (apart, past.since)
+    };
+    assert_eq!(told(&mut engine), (vec![false, false], true));
+    exec(&mut engine, "INSERT INTO twin VALUES(1)").unwrap();
+    assert_eq!(told(&mut engine), (vec![true, false, false], false));
+    undo(&mut engine).unwrap();
     // The second one lies elsewhere.
     undo(&mut engine).unwrap();
     let failure = refused(
@@ -405,8 +414,8 @@ fn the_oldest_writes_are_dropped_when_there_is_no_room_and_that_is_said() {
             .any(|note| note.contains("can no longer be undone"));
     }
     assert!(said);
-    let (entries, dropped) = engine.database(None).unwrap().past(99).unwrap();
-    assert_eq!((entries.len(), dropped), (2, 4));
+    let past = engine.database(None).unwrap().past(99).unwrap();
+    assert_eq!((past.entries.len(), past.dropped), (2, 4));
     undo(&mut engine).unwrap();
     undo(&mut engine).unwrap();
     refused(
@@ -457,7 +466,28 @@ fn settings_of_the_file_and_a_vacuum_are_writes() {
 }
 
 #[test]
-fn a_write_whose_call_was_cut_off_before_it_was_kept_is_in_the_way() {
+fn a_write_that_was_recorded_and_whose_call_was_cut_off_before_its_commit_is_no_write() {
+    let folder = Folder::new();
+    let (settings, path, _) = outliving(&folder);
+    let fresh = || Engine::new(&settings, OutputLimits::default(), &Alone);
+    exec(&mut fresh(), "UPDATE t SET b = 2").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    exec(&mut fresh(), "CREATE TABLE u AS SELECT * FROM t").unwrap();
+    std::fs::write(&path, before).unwrap();
+    assert_eq!(past(&mut fresh()).len(), 1);
+    // Nor if it is found out by the next write.
+    let before = std::fs::read(&path).unwrap();
+    exec(&mut fresh(), "UPDATE t SET b = 3").unwrap();
+    std::fs::write(&path, before).unwrap();
+    exec(&mut fresh(), "UPDATE t SET b = 4").unwrap();
+    assert_eq!(past(&mut fresh()).len(), 2);
+    undo(&mut fresh()).unwrap();
+    undo(&mut fresh()).unwrap();
+    assert_eq!(Folder::number(&path, "SELECT b FROM t"), 1);
+}
+
+#[test]
+fn a_write_that_is_not_in_the_record_is_in_the_way() {
     let folder = Folder::new();
     let (settings, path, record) = outliving(&folder);
     let fresh = || Engine::new(&settings, OutputLimits::default(), &Alone);
@@ -481,9 +511,24 @@ fn an_undo_that_was_cut_off_behind_its_commit_is_found_out() {
     exec(&mut fresh(), "UPDATE t SET b = 3").unwrap();
     let before = std::fs::read(&record).unwrap();
     undo(&mut fresh()).unwrap();
+    let state = Folder::number(&record, "SELECT state_after FROM entry WHERE number = 1");
+    // Before the commit, it was noted where it leads to; what follows the commit is lost.
     std::fs::write(&record, before).unwrap();
-    undo(&mut fresh()).unwrap();
+    let note = "UPDATE entry SET undoing_from = state_after, undoing_to =";
+    native(&record, &format!("{note} {state} WHERE number = 2"));
+    let done: Vec<bool> = past(&mut fresh())
+        .into_iter()
+        .map(|(_, undone)| undone)
+        .collect();
+    assert_eq!(done, [true, false]);
     assert_eq!(Folder::number(&path, "SELECT b FROM t"), 2);
+    // One that was cut off before its commit was not done.
+    native(&record, &format!("{note} 5 WHERE number = 1"));
+    let done: Vec<bool> = past(&mut fresh())
+        .into_iter()
+        .map(|(_, undone)| undone)
+        .collect();
+    assert_eq!(done, [true, false]);
     undo(&mut fresh()).unwrap();
     assert_eq!(Folder::number(&path, "SELECT b FROM t"), 1);
 }

@@ -2,20 +2,20 @@
 //!
 //! With a rollback journal, a page is read from the file just before it is written for the first
 //! time. In a write-ahead log nothing is overwritten; there the numbers of the pages are seen as
-//! they are appended, and the pages come from a reader that began before the write did.
+//! they are appended, and the pages come from a reader that begins with the first of them. All
+//! of it is handed over before the commit, which can be refused by then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
+use std::rc::Rc;
+use std::{fmt, mem};
 
 use rusqlite::Connection;
 
-use super::tap::{Below, INDEX_STATE, OpenFile, Tap, Watcher};
-
-/// The header of a write-ahead log, and of each frame in it, in bytes
-/// (<https://www.sqlite.org/fileformat2.html#walformat>).
-const LOG_HEADER: u64 = 32;
-const FRAME_HEADER: usize = 24;
+use super::log::Log;
+use super::reader::Reader;
+use super::tap::{Below, OpenFile, Tap, Watcher};
 
 /// Parts of page 1 that say nothing of the content: the journal mode, the change counter, the
 /// schema cookie, and which SQLite wrote last
@@ -60,18 +60,36 @@ impl Images {
     }
 }
 
+/// What is about to be committed.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    /// As in [`Images::state`].
+    pub state: (u64, u64),
+    /// What it overwrites, or why that is not known.
+    pub images: Result<Images, Irreversible>,
+}
+
+/// Hears of a commit just before it is done; whether it may be.
+pub(crate) type BeforeCommit = Box<dyn FnMut(Commit) -> bool>;
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing was committed.
+    Nothing,
+    /// It was committed, in this state at last.
+    Committed(u64),
+}
+
 /// Watches a write transaction of a connection. It must end before its connection is closed.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    tap: Result<Tap<Seen>, Irreversible>,
-    /// Whether a reader keeps the state from before the write.
-    reads: bool,
+    tap: Tap<Seen>,
 }
 
 impl Capture {
-    /// Starts to watch what `connection` writes to its database, up to `room` bytes of pages. In a
-    /// write-ahead log `reader` lets another connection to it begin to read, and that is given to
-    /// [`Capture::finish`].
+    /// Starts to watch what `connection` writes to its database, up to `room` bytes of pages; or
+    /// says why that cannot be. In a write-ahead log a `reader` gives the pages.
     ///
     /// # Errors
     ///
@@ -79,83 +97,68 @@ impl Capture {
     pub(crate) fn start(
         connection: &Connection,
         room: u64,
-        reader: impl FnOnce() -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<Self> {
-        let mode: String =
-            connection.query_row("PRAGMA main.journal_mode", [], |row| row.get(0))?;
-        let database = OpenFile::database(connection);
+        reader: Option<Rc<Reader>>,
+        before_commit: BeforeCommit,
+    ) -> rusqlite::Result<Result<Self, Irreversible>> {
+        let mode = connection
+            .prepare_cached("PRAGMA main.journal_mode")?
+            .query_row([], |row| row.get::<_, String>(0))?;
+        let Some(database) = OpenFile::database(connection) else {
+            return Ok(Err("the database is no file".into()));
+        };
+        let mut seen = Seen {
+            room,
+            before_commit,
+            asked: None,
+            irreversible: None,
+            bytes: 0,
+            page_size: 0,
+            pages: 0,
+            before: BTreeMap::new(),
+            after: BTreeMap::new(),
+            first: (None, None),
+            log: None,
+            reader,
+        };
         if mode != "wal" {
-            let tap = database
-                .map(|file| Tap::new(file, Seen::new(room, None)))
-                .ok_or_else(|| "the database is no file".to_owned());
-            return Ok(Self { tap, reads: false });
+            let tap = Tap::new(database, seen);
+            return Ok(Ok(Self { tap }));
         }
-        let page_size = connection.query_row("PRAGMA main.page_size", [], |row| row.get(0))?;
-        // Before the reader begins: if it is the same when the first frame comes, the reader saw that.
-        let began = database.and_then(|database| Some((database, database.index_state()?)));
-        reader()?;
-        let tap = match (began, OpenFile::journal(connection)) {
-            (Some((database, began)), Some(log)) => {
-                let watched = Log::new(database, page_size, began);
-                Ok(Tap::new(log, Seen::new(room, Some(watched))))
+        let page_size = connection
+            .prepare_cached("PRAGMA main.page_size")?
+            .query_row([], |row| row.get(0))?;
+        let shared = database.index_state().is_some();
+        let Some(log) = OpenFile::journal(connection).filter(|_| shared) else {
+            return Ok(Err("its write-ahead log is not shared".into()));
+        };
+        seen.log = Some(Log::new(database, page_size));
+        let tap = Tap::new(log, seen);
+        Ok(Ok(Self { tap }))
+    }
+
+    /// Ends watching.
+    pub(crate) fn finish(self) -> End {
+        let seen = self.tap.watcher();
+        let committed = match &seen.log {
+            Some(log) => log.is_committed().then(|| hash(&log.after)),
+            None => {
+                // Whatever is committed counts on in page 1. A transaction that was rolled back
+                // may have been put into the file, and out of it again.
+                let (was, is) = &seen.first;
+                is.as_deref().filter(|_| was != is).map(hash)
             }
-            _ => Err("its write-ahead log is not shared".to_owned()),
         };
-        Ok(Self { tap, reads: true })
-    }
-
-    /// Ends watching: what was committed, or why it cannot be undone; none if nothing was.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn finish(
-        self,
-        reader: Option<&Connection>,
-    ) -> rusqlite::Result<Option<Result<Images, Irreversible>>> {
-        let tap = match self.tap {
-            Ok(tap) => tap,
-            Err(why) => return Ok(Some(Err(why))),
-        };
-        let seen = std::mem::replace(&mut *tap.watcher(), Seen::new(0, None));
-        drop(tap);
-        match (&seen.log, reader) {
-            (Some(_), Some(reader)) => seen.log_images(reader),
-            (Some(_), None) => Ok(Some(Err("the pages as they were cannot be read".into()))),
-            (None, _) => Ok(seen.file_images()),
-        }
-    }
-
-    /// The state of the database behind the last thing that was written.
-    pub(crate) fn state(&self) -> Option<u64> {
-        let seen = self.tap.as_ref().ok()?.watcher();
-        match &seen.log {
-            Some(log) => log.after.map(|after| hash(&after)),
-            None => seen.first.as_deref().map(hash),
-        }
-    }
-
-    /// Whether a reader was asked for, whose transaction is to be ended.
-    pub(crate) fn reads(&self) -> bool {
-        self.reads
-    }
-
-    /// Whether the log has grown so long that it should be put into the database.
-    pub(crate) fn log_is_long(&self) -> bool {
-        const FRAMES: u32 = 1_000;
-        self.tap.as_ref().is_ok_and(|tap| {
-            tap.watcher()
-                .log
-                .as_ref()
-                .is_some_and(|log| log.last > FRAMES)
-        })
+        committed.map_or(End::Nothing, End::Committed)
     }
 }
 
 /// What was seen.
-#[derive(Debug)]
 struct Seen {
     room: u64,
+    before_commit: BeforeCommit,
+    /// What it has answered, and to which state.
+    asked: Option<(u64, bool)>,
+    irreversible: Option<Irreversible>,
     /// Bytes of the pages that were kept.
     bytes: u64,
     /// 0 until the first page.
@@ -166,93 +169,32 @@ struct Seen {
     before: BTreeMap<u32, Vec<u8>>,
     /// Hashes of them as they are.
     after: BTreeMap<u32, u64>,
-    /// Page 1 as it is.
-    first: Option<Vec<u8>>,
-    irreversible: Option<Irreversible>,
+    /// Page 1 as it was, and as it is.
+    first: (Option<Vec<u8>>, Option<Vec<u8>>),
     log: Option<Log>,
+    reader: Option<Rc<Reader>>,
 }
 
-/// The write-ahead log that is watched.
-#[derive(Debug)]
-struct Log {
-    database: OpenFile,
-    page_size: usize,
-    /// Its state when the reader began, when the first frame came, and behind the last one.
-    began: [u8; INDEX_STATE],
-    before: Option<[u8; INDEX_STATE]>,
-    after: Option<[u8; INDEX_STATE]>,
-    /// The pages of the database behind the last frame; 0 unless it commits.
-    pages: u32,
-    /// The last frame, from 1.
-    last: u32,
-    /// The pages by the place of their frames.
-    frames: BTreeMap<u64, u32>,
-}
-
-impl Log {
-    fn new(database: OpenFile, page_size: u32, began: [u8; INDEX_STATE]) -> Self {
-        Self {
-            database,
-            page_size: page_size as usize,
-            began,
-            before: None,
-            after: None,
-            pages: 0,
-            last: 0,
-            frames: BTreeMap::new(),
-        }
-    }
-
-    /// A frame's header, <https://www.sqlite.org/fileformat2.html#walformat>: the page, the pages
-    /// of the database if it commits, the salts and the checksum.
-    fn frame(&mut self, offset: u64, header: &[u8]) -> Option<u32> {
-        let word = |at: usize| -> [u8; 4] { header[at..at + 4].try_into().unwrap_or_default() };
-        let frame = (self.page_size + FRAME_HEADER) as u64;
-        let number = u32::try_from(offset.checked_sub(LOG_HEADER)? / frame + 1).ok()?;
-        let page = u32::from_be_bytes(word(0));
-        self.before = self.before.or_else(|| self.database.index_state());
-        self.frames.insert(offset + FRAME_HEADER as u64, page);
-        if number >= self.last {
-            self.last = number;
-            self.pages = u32::from_be_bytes(word(4));
-            // As it stands in the wal-index, in the order of this machine.
-            let mut state = [0; INDEX_STATE];
-            for (to, from) in [(0, 4), (4, 16), (8, 20)] {
-                let number = u32::from_be_bytes(word(from));
-                state[to..to + 4].copy_from_slice(&number.to_ne_bytes());
-            }
-            self.after = Some(state);
-        }
-        Some(page)
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seen").finish_non_exhaustive()
     }
 }
 
 impl Seen {
-    fn new(room: u64, log: Option<Log>) -> Self {
-        Self {
-            room,
-            bytes: 0,
-            page_size: 0,
-            pages: 0,
-            before: BTreeMap::new(),
-            after: BTreeMap::new(),
-            first: None,
-            irreversible: None,
-            log,
-        }
-    }
-
     /// Keeps a page of the file, which is about to be lost.
     fn keep(&mut self, file: &Below, number: u32) {
-        let wanted = number == 1 || self.irreversible.is_none();
+        let wanted = self.irreversible.is_none() && self.asked.is_none();
         if number > self.pages || !wanted || self.before.contains_key(&number) {
             return;
         }
-        let mut page = vec![0; self.page_size];
-        self.bytes += page.len() as u64;
-        if number > 1 && self.bytes > self.room {
+        self.bytes += self.page_size as u64;
+        if self.bytes > self.room {
             self.give_up(too_large(self.room));
-        } else if file.read(offset(number, self.page_size), &mut page) {
+            return;
+        }
+        let mut page = vec![0; self.page_size];
+        if file.read(offset(number, self.page_size), &mut page) {
             self.before.insert(number, page);
         } else {
             self.give_up("a page that it overwrote could not be read".into());
@@ -261,114 +203,139 @@ impl Seen {
 
     fn give_up(&mut self, why: Irreversible) {
         self.irreversible = Some(why);
-        // Page 1 tells whether anything is committed.
-        self.before.retain(|number, _| *number == 1);
+        self.before.clear();
     }
 
     fn begin(&mut self, file: &Below, page_size: usize) {
         if self.page_size == 0 {
             self.page_size = page_size;
             self.pages = pages(file, page_size);
+            let mut first = vec![0; page_size];
+            if self.pages > 0 && file.read(0, &mut first) {
+                self.first.0 = Some(first);
+            }
         }
     }
 
-    /// What was written over a file.
-    fn file_images(mut self) -> Option<Result<Images, Irreversible>> {
-        // Whatever is committed counts on in page 1. A transaction that was rolled back may have
-        // been put into the file, and out of it again.
-        let now = self.first.take()?;
-        let was = self.before.get(&1);
-        if was == Some(&now) && self.irreversible.is_none() {
-            return None;
+    /// Asks whether what was written may be committed.
+    fn ask(&mut self, commit: Commit) -> bool {
+        let state = commit.state.1;
+        if let Some((asked, answer)) = self.asked
+            && (asked == state || !answer)
+        {
+            return answer;
         }
+        let answer = (self.before_commit)(commit);
+        self.asked = Some((state, answer));
+        answer
+    }
+
+    /// Before what was written over a file is committed.
+    fn file_commit(&mut self, file: &Below) -> bool {
+        let (was, Some(is)) = &self.first else {
+            return true;
+        };
+        if was.as_ref() == Some(is) || self.asked.is_some() {
+            return true;
+        }
+        let state = (was.as_deref().map(hash).unwrap_or_default(), hash(is));
+        let count = is[28..32].try_into().map_or(0, u32::from_be_bytes);
         if let Some(was) = was {
-            if was[16..18] != now[16..18] {
+            if was[16..18] != is[16..18] {
                 self.irreversible = Some("the page size was changed".into());
-            } else if was[18..20] != now[18..20] {
+            } else if was[18..20] != is[18..20] {
                 self.irreversible = Some("the journal mode was changed".into());
             }
         }
-        if let Some(why) = self.irreversible {
-            return Some(Err(why));
+        // They are cut off behind the commit.
+        for number in count.saturating_add(1)..=self.pages {
+            self.keep(file, number);
         }
-        let count = now[28..32].try_into().map_or(0, u32::from_be_bytes);
-        let was = was.map(|was| hash(was)).unwrap_or_default();
         self.after.retain(|number, _| *number <= count);
-        Some(Ok(Images {
+        let (before, after) = (mem::take(&mut self.before), mem::take(&mut self.after));
+        let images = Images {
             page_size: self.page_size as u32,
             count: (self.pages, count),
-            state: (was, hash(&now)),
-            pages: together(self.before, self.after),
-        }))
+            state,
+            pages: together(before, after),
+        };
+        let images = self.irreversible.clone().map_or(Ok(images), Err);
+        self.ask(Commit { state, images })
     }
 
-    /// What was appended to a log, as `reader` still sees it.
+    /// Before what was appended to a log is committed.
+    fn log_commit(&mut self) -> bool {
+        let Some(log) = &self.log else { return true };
+        let state = (
+            log.before.map(|state| hash(&state)).unwrap_or_default(),
+            hash(&log.after),
+        );
+        let images = match &self.irreversible {
+            Some(why) => Err(why.clone()),
+            None => self
+                .log_images(log, state)
+                .unwrap_or_else(|error| Err(error.to_string())),
+        };
+        if let Some(reader) = &self.reader {
+            reader.end();
+        }
+        self.ask(Commit { state, images })
+    }
+
     fn log_images(
-        mut self,
-        reader: &Connection,
-    ) -> rusqlite::Result<Option<Result<Images, Irreversible>>> {
-        let Some(log) = self.log.take() else {
-            return Ok(None);
+        &self,
+        log: &Log,
+        state: (u64, u64),
+    ) -> rusqlite::Result<Result<Images, Irreversible>> {
+        let Some(reader) = &self.reader else {
+            return Ok(Err("the pages as they were cannot be read".into()));
         };
-        let (Some(was), Some(is), 1..) = (log.before, log.after, log.pages) else {
-            return Ok(None);
-        };
-        if was != log.began {
-            return Ok(Some(Err(
-                "another connection wrote while it was about to begin".into(),
-            )));
+        let pages = reader.pages()?;
+        let mut after = log.contents();
+        let numbers = after.keys().copied().filter(|number| *number <= pages);
+        let numbers: BTreeSet<u32> = numbers.chain(log.pages + 1..=pages).collect();
+        if (numbers.len() * log.page_size) as u64 > self.room {
+            return Ok(Err(too_large(self.room)));
         }
-        let pages: u32 = reader.query_row("PRAGMA main.page_count", [], |row| row.get(0))?;
-        let cut = log.pages + 1..=pages;
-        let numbers = self.after.keys().copied().filter(|number| *number <= pages);
-        let numbers: Vec<u32> = numbers.chain(cut).collect();
-        let mut read = reader.prepare("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?;
-        for number in numbers {
-            let page: Vec<u8> = read.query_row([number], |row| row.get(0))?;
-            self.bytes += page.len() as u64;
-            if self.bytes > self.room {
-                return Ok(Some(Err(too_large(self.room))));
-            }
-            self.before.insert(number, page);
-        }
-        self.after.retain(|number, _| *number <= log.pages);
-        Ok(Some(Ok(Images {
+        let before = reader.read(numbers.into_iter())?;
+        after.retain(|number, _| *number <= log.pages);
+        Ok(Ok(Images {
             page_size: log.page_size as u32,
             count: (pages, log.pages),
-            state: (hash(&was), hash(&is)),
-            pages: together(self.before, self.after),
-        })))
+            state,
+            pages: together(before.into_iter().collect(), after),
+        }))
     }
 }
 
 impl Watcher for Seen {
-    fn write(&mut self, file: &Below, offset: u64, data: &[u8]) {
+    fn write(&mut self, file: &Below, offset: u64, data: &[u8]) -> bool {
         if let Some(log) = &mut self.log {
-            if data.len() == FRAME_HEADER && offset >= LOG_HEADER {
-                if let Some(page) = log.frame(offset, data) {
-                    self.after.entry(page).or_default();
-                }
-            } else if let Some(page) = log.frames.get(&offset)
-                && data.len() == log.page_size
+            let first = log.before.is_none();
+            let commits = log.write(offset, data);
+            // The write is the only one now, and nothing of it can be seen yet.
+            if first
+                && log.before.is_some()
+                && let Some(reader) = &self.reader
+                && let Err(error) = reader.begin()
             {
-                self.after.insert(*page, content(*page, data));
+                self.give_up(error.to_string());
             }
-            return;
+            return !commits || self.log_commit();
         }
         self.begin(file, data.len());
         if offset == 0 {
-            self.keep(file, 1);
-            self.first = Some(data.to_vec());
+            self.first.1 = Some(data.to_vec());
         }
         if data.len() != self.page_size {
             self.give_up("the page size was changed".into());
-            return;
+            return true;
         }
-        let Ok(number) = u32::try_from(offset / data.len() as u64 + 1) else {
-            return;
-        };
-        self.keep(file, number);
-        self.after.insert(number, content(number, data));
+        if let Ok(number) = u32::try_from(offset / data.len() as u64 + 1) {
+            self.keep(file, number);
+            self.after.insert(number, content(number, data));
+        }
+        true
     }
 
     fn truncate(&mut self, file: &Below, size: u64) {
@@ -379,6 +346,10 @@ impl Watcher for Seen {
         for number in left.saturating_add(1)..=self.pages {
             self.keep(file, number);
         }
+    }
+
+    fn commit(&mut self, file: &Below) -> bool {
+        self.log.is_some() || self.file_commit(file)
     }
 }
 
@@ -396,8 +367,7 @@ fn too_large(room: u64) -> Irreversible {
 }
 
 fn together(mut before: BTreeMap<u32, Vec<u8>>, after: BTreeMap<u32, u64>) -> Vec<Page> {
-    let numbers: std::collections::BTreeSet<u32> =
-        before.keys().chain(after.keys()).copied().collect();
+    let numbers: BTreeSet<u32> = before.keys().chain(after.keys()).copied().collect();
     let page = |number| Page {
         number,
         before: before.remove(&number),

@@ -2,6 +2,8 @@
 //!
 //! It is a database of its own in the host's memory, which outlives an instance that is cut off.
 
+use std::cell::RefCell;
+
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::capture::{Images, Irreversible, Page};
@@ -25,6 +27,8 @@ pub struct Entry {
     pub irreversible: Option<Irreversible>,
     /// Whether it was undone.
     pub undone: bool,
+    /// Whether somebody else has written between the write before and this one.
+    pub apart: bool,
 }
 
 /// A write that is to be kept.
@@ -36,8 +40,17 @@ pub(crate) struct NewEntry<'a> {
     pub command: &'a str,
     /// The beginning of its SQL.
     pub sql: &'a str,
-    /// What it changed.
-    pub summary: &'a str,
+}
+
+/// What undo holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Writes that can be undone.
+    pub writes: u64,
+    /// Bytes of the pages that are kept for that.
+    pub bytes: u64,
+    /// How many they may be.
+    pub room: u64,
 }
 
 /// The writes.
@@ -46,6 +59,8 @@ pub(crate) struct History {
     pub(super) connection: Connection,
     /// How many bytes of pages it may hold.
     room: u64,
+    /// What the last entry has changed, to be written along with the next thing.
+    summary: RefCell<Option<(i64, String)>>,
 }
 
 // Pages of 32 KiB hold seven of the usual 4 KiB each.
@@ -53,15 +68,16 @@ const TABLES: &str = "
     PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL;
     CREATE TABLE IF NOT EXISTS entry(
         number INTEGER PRIMARY KEY AUTOINCREMENT, database TEXT, at TEXT, command TEXT, sql TEXT,
-        summary TEXT, irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
-        count_before INTEGER, count_after INTEGER, state_before INTEGER, state_after INTEGER);
+        summary TEXT DEFAULT 'the call was aborted before it was counted', irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
+        count_before INTEGER, count_after INTEGER, state_before INTEGER, state_after INTEGER,
+        undoing_from INTEGER, undoing_to INTEGER);
     CREATE TABLE IF NOT EXISTS page(
         entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number));
     CREATE TABLE IF NOT EXISTS dropped(entries INTEGER);";
 
 /// Begins a query of [`Entry`]s.
 pub(super) const ENTRIES: &str =
-    "SELECT number, database, at, command, sql, summary, irreversible, undone FROM entry";
+    "SELECT number, database, at, command, sql, summary, irreversible, undone, 0 FROM entry";
 
 impl History {
     /// Opens the file called `name`, for no more than `room` bytes of pages.
@@ -75,11 +91,15 @@ impl History {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(name, flags)?;
         connection.execute_batch(TABLES)?;
-        Ok(Self { connection, room })
+        Ok(Self {
+            connection,
+            room,
+            summary: RefCell::default(),
+        })
     }
 
-    /// Keeps a write that was committed; answers its number, and how many older ones were dropped
-    /// for it.
+    /// Keeps a write that is about to be committed and leads from one state to another; answers its
+    /// number, and how many older ones were dropped for it.
     ///
     /// # Errors
     ///
@@ -87,9 +107,11 @@ impl History {
     pub(crate) fn add(
         &self,
         draft: &NewEntry<'_>,
+        (from, to): (u64, u64),
         written: &Result<Images, Irreversible>,
     ) -> rusqlite::Result<(i64, u64)> {
         let transaction = self.connection.unchecked_transaction()?;
+        self.look(draft.database, from)?;
         let none = Images::default();
         let (images, irreversible) = match written {
             Ok(images) => (images, None),
@@ -97,26 +119,26 @@ impl History {
         };
         let sizes = images.pages.iter().filter_map(|page| page.before.as_ref());
         let bytes: usize = sizes.map(Vec::len).sum();
-        transaction.execute(
-                "INSERT INTO entry(database, at, command, sql, summary, irreversible, bytes, page_size,
-                   count_before, count_after, state_before, state_after)
-                 VALUES(?1, strftime('%Y-%m-%dT%H:%M:%SZ'), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            params![
-                draft.database,
-                draft.command,
-                draft.sql,
-                draft.summary,
-                irreversible,
-                bytes as i64,
-                images.page_size,
-                images.count.0,
-                images.count.1,
-                images.state.0.cast_signed(),
-                images.state.1.cast_signed(),
-            ],
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO entry(database, at, command, sql, irreversible, bytes, page_size,
+               count_before, count_after, state_before, state_after)
+             VALUES(?1, strftime('%Y-%m-%dT%H:%M:%SZ'), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
+        insert.execute(params![
+            draft.database,
+            draft.command,
+            draft.sql,
+            irreversible,
+            bytes as i64,
+            images.page_size,
+            images.count.0,
+            images.count.1,
+            from.cast_signed(),
+            to.cast_signed(),
+        ])?;
+        drop(insert);
         let number = transaction.last_insert_rowid();
-        let mut put = transaction.prepare("INSERT INTO page VALUES(?1, ?2, ?3, ?4)")?;
+        let mut put = transaction.prepare_cached("INSERT INTO page VALUES(?1, ?2, ?3, ?4)")?;
         for page in &images.pages {
             let after = page.after.map(u64::cast_signed);
             put.execute(params![number, page.number, after, page.before])?;
@@ -131,11 +153,11 @@ impl History {
     fn make_room(&self, number: i64) -> rusqlite::Result<u64> {
         let mut dropped: u64 = 0;
         loop {
-            let (bytes, oldest): (i64, Option<i64>) = self.connection.query_row(
-                "SELECT coalesce(sum(bytes), 0), min(number) FROM entry",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
+            let mut ask = self
+                .connection
+                .prepare_cached("SELECT coalesce(sum(bytes), 0), min(number) FROM entry")?;
+            let (bytes, oldest): (i64, Option<i64>) =
+                ask.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             match oldest.filter(|oldest| *oldest < number) {
                 Some(oldest) if bytes.unsigned_abs() > self.room => {
                     self.forget_pages(oldest)?;
@@ -158,13 +180,100 @@ impl History {
         self.connection.execute(sql, [number]).map(drop)
     }
 
+    /// What an entry has changed, for a reader. It is written with the next entry, or the next look.
+    pub(crate) fn summarize(&self, number: i64, summary: String) {
+        self.summary.replace(Some((number, summary)));
+    }
+
+    fn write_summary(&self) -> rusqlite::Result<()> {
+        if let Some((number, summary)) = self.summary.take() {
+            self.connection
+                .prepare_cached("UPDATE entry SET summary = ?2 WHERE number = ?1")?
+                .execute(params![number, summary])?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what was left open, and sees by the `state` that a database is in what became
+    /// of the last things that were about to be committed when a call was aborted.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn look(&self, database: &str, state: u64) -> rusqlite::Result<()> {
+        self.write_summary()?;
+        let undoing = self
+            .connection
+            .prepare_cached(
+                "SELECT number, undoing_from, undoing_to FROM entry
+                 WHERE database = ?1 AND undoing_to IS NOT NULL",
+            )?
+            .query_row([database], states)
+            .optional()?;
+        if let Some((number, from, to)) = undoing {
+            if to == state {
+                self.mark_undone(number, from, to)?;
+            } else {
+                self.connection.execute(
+                    "UPDATE entry SET undoing_to = NULL WHERE number = ?1",
+                    [number],
+                )?;
+            }
+        }
+        let last = self
+            .connection
+            .prepare_cached(
+                "SELECT number, state_before, state_after FROM entry
+                 WHERE database = ?1 AND NOT undone ORDER BY number DESC LIMIT 1",
+            )?
+            .query_row([database], states)
+            .optional()?;
+        match last {
+            Some((number, before, after)) if before == state && after != state => {
+                self.forget(number)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets an entry whose write was not committed.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn forget(&self, number: i64) -> rusqlite::Result<()> {
+        self.forget_pages(number)?;
+        let sql = "DELETE FROM entry WHERE number = ?1";
+        self.connection.execute(sql, [number]).map(drop)
+    }
+
+    /// What is held of all databases.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn held(&self) -> rusqlite::Result<Held> {
+        let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM entry
+                   WHERE NOT undone AND irreversible IS NULL";
+        self.connection.query_row(sql, [], |row| {
+            let number = |at| row.get(at).map(i64::cast_unsigned);
+            Ok(Held {
+                writes: number(0)?,
+                bytes: number(1)?,
+                room: self.room,
+            })
+        })
+    }
+
     /// A commit changed nothing but the state of a database.
     ///
     /// # Errors
     ///
     /// SQLite's.
     pub(crate) fn go_on(&self, database: &str, (from, to): (u64, u64)) -> rusqlite::Result<()> {
-        let sql = "UPDATE entry SET state_after = ?3 WHERE database = ?1 AND state_after = ?2";
+        self.look(database, from)?;
+        let sql = "UPDATE entry SET state_after = ?3
+                   WHERE database = ?1 AND state_after = ?2 AND NOT undone";
         let states = params![database, from.cast_signed(), to.cast_signed()];
         self.connection.execute(sql, states).map(drop)
     }
@@ -175,9 +284,12 @@ impl History {
     ///
     /// SQLite's.
     pub(crate) fn list(&self, database: &str, most: u32) -> rusqlite::Result<Vec<Entry>> {
-        let mut statement = self.connection.prepare(&format!(
-            "{ENTRIES} WHERE database = ?1 ORDER BY number DESC LIMIT ?2"
-        ))?;
+        let mut statement = self.connection.prepare(
+            "SELECT number, database, at, command, sql, summary, irreversible, undone,
+               NOT undone AND state_before <> lag(state_after, 1, state_before)
+                 OVER (PARTITION BY undone ORDER BY number)
+             FROM entry WHERE database = ?1 ORDER BY number DESC LIMIT ?2",
+        )?;
         statement
             .query_map(params![database, most], entry)?
             .collect()
@@ -266,6 +378,12 @@ impl History {
     }
 }
 
+/// A row of a number and two states.
+fn states(row: &Row<'_>) -> rusqlite::Result<(i64, u64, u64)> {
+    let state = |at| row.get(at).map(i64::cast_unsigned);
+    Ok((row.get(0)?, state(1)?, state(2)?))
+}
+
 /// A row of [`ENTRIES`].
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
@@ -277,5 +395,6 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         summary: row.get(5)?,
         irreversible: row.get(6)?,
         undone: row.get(7)?,
+        apart: row.get(8)?,
     })
 }

@@ -8,7 +8,10 @@
 
 pub(crate) mod capture;
 pub(crate) mod history;
+mod log;
 mod order;
+pub(crate) mod reader;
+pub(crate) mod recorder;
 pub(crate) mod restore;
 pub(crate) mod schema_diff;
 mod summary;
@@ -16,3 +19,4 @@ pub(crate) mod tally;
 mod tap;
 
 pub(crate) use self::summary::Summary;
+pub(crate) use self::tap::data_version;

@@ -79,40 +79,56 @@ impl History {
         Ok(reached == Some(state.cast_signed()))
     }
 
-    /// An entry was undone, which made the state `to` of `from`.
+    /// An entry is about to be undone, which makes the state `to` of `from`.
     ///
     /// # Errors
     ///
     /// SQLite's.
-    pub(crate) fn undone(&self, number: i64, from: u64, to: u64) -> rusqlite::Result<()> {
+    pub(crate) fn undoing(&self, number: i64, (from, to): (u64, u64)) -> rusqlite::Result<()> {
+        let sql = "UPDATE entry SET undoing_from = ?2, undoing_to = ?3 WHERE number = ?1";
+        let values = params![number, from.cast_signed(), to.cast_signed()];
+        self.connection.execute(sql, values).map(drop)
+    }
+
+    /// What [`History::undoing`] has told of was done.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn undone(&self, database: &str, state: u64) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
+        self.look(database, state)?;
+        transaction.commit()
+    }
+
+    /// An entry was undone, which made the state `to` of `from`.
+    pub(super) fn mark_undone(&self, number: i64, from: u64, to: u64) -> rusqlite::Result<()> {
         // The one before it has led to where we are; or the last one does, if there are later ones.
-        transaction.execute(
+        self.connection.execute(
             "UPDATE entry SET state_after = ?3 FROM entry AS mine
              WHERE mine.number = ?1 AND entry.database = mine.database AND NOT entry.undone
                AND entry.state_after = iif(mine.state_after = ?2, mine.state_before, ?2)",
             params![number, from.cast_signed(), to.cast_signed()],
         )?;
         // The one behind it follows the one before it.
-        transaction.execute(
+        self.connection.execute(
             "UPDATE entry SET state_before = mine.state_before FROM entry AS mine
              WHERE mine.number = ?1 AND entry.number > ?1 AND entry.database = mine.database
                AND entry.state_before = mine.state_after",
             [number],
         )?;
         // Later ones have left its pages as they were, and are not to bring them back.
-        transaction.execute(
+        self.connection.execute(
             &format!(
                 "DELETE FROM page WHERE entry IN (SELECT number FROM entry WHERE {LATER})
                    AND number IN (SELECT number FROM page WHERE entry = ?1)"
             ),
             [number],
         )?;
-        transaction.execute(
-            "UPDATE entry SET undone = 1, bytes = 0 WHERE number = ?1",
+        self.connection.execute(
+            "UPDATE entry SET undone = 1, bytes = 0, undoing_to = NULL WHERE number = ?1",
             [number],
         )?;
-        self.forget_pages(number)?;
-        transaction.commit()
+        self.forget_pages(number)
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::Null;
 use rusqlite::{Connection, params};
 
-use super::capture::{Capture, Images, MARKS, content, hash};
+use super::capture::{BeforeCommit, Capture, End, Images, MARKS, content, hash};
 use super::tap::OpenFile;
 
 /// Where page 1 tells the version of the schema.
@@ -16,9 +16,10 @@ const COOKIE: Range<usize> = 40..44;
 /// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
 const LOCK_BYTE: u32 = 0x4000_0000;
 
-/// Takes a write back on `connection`, which is used for nothing else; answers the states of the
-/// database before and after ([`Images::state`]), or that something is in the way. Nothing was
-/// changed then. `last`: no later write is known that was not undone.
+/// Takes a write back on `connection`, which is used for nothing else, or says that something is in
+/// the way; nothing was changed then. `before_commit` hears the states of the database before and
+/// after ([`Images::state`]) just before it is done, and whether it may be is its answer. The
+/// state after is the answer of this.
 ///
 /// # Errors
 ///
@@ -26,23 +27,21 @@ const LOCK_BYTE: u32 = 0x4000_0000;
 pub(crate) fn put_back(
     connection: &Connection,
     images: &Images,
-    last: bool,
-) -> rusqlite::Result<Result<(u64, u64), Conflict>> {
+    mut before_commit: impl FnMut((u64, u64)) -> bool + 'static,
+) -> rusqlite::Result<Result<u64, Conflict>> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     connection.execute_batch("CREATE TEMP TABLE put(number INTEGER PRIMARY KEY, page, data)")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let now = Now::look(connection)?;
     let certain = now.state == images.state.1;
-    if !certain {
-        if last && now.holds_before(connection, images)? {
-            connection.execute_batch("ROLLBACK")?;
-            return Ok(Ok((now.state, now.state)));
-        }
-        if !now.holds_after(connection, images)? {
-            return Ok(Err(now.conflict()));
-        }
+    if !certain && !now.holds_after(connection, images)? {
+        return Ok(Err(now.conflict()));
     }
-    let capture = Capture::start(connection, 0, || Ok(()))?;
+    let ask: BeforeCommit = Box::new(move |commit| before_commit(commit.state));
+    // It takes no pages.
+    let Ok(capture) = Capture::start(connection, 0, None, ask)? else {
+        return Ok(Err(now.conflict()));
+    };
     stage(connection, images, &now)?;
     // One statement: one that is compiled half-way through would read a schema that is no whole one.
     connection.execute_batch(
@@ -52,7 +51,19 @@ pub(crate) fn put_back(
         return Ok(Err(now.conflict()));
     }
     connection.execute_batch("COMMIT")?;
-    Ok(Ok((now.state, capture.state().unwrap_or_default())))
+    Ok(Ok(match capture.finish() {
+        End::Committed(state) => state,
+        End::Nothing => now.state,
+    }))
+}
+
+/// The state of a database ([`Images::state`]).
+///
+/// # Errors
+///
+/// SQLite's.
+pub(crate) fn state(connection: &Connection) -> rusqlite::Result<u64> {
+    Now::look(connection).map(|now| now.state)
 }
 
 /// The database is not as the write left it, so that undoing it would not be exact.
@@ -80,7 +91,11 @@ impl Now {
         let log = OpenFile::database(connection)
             .filter(|_| first.get(18..20) == Some(&[2, 2]))
             .and_then(|file| file.index_state());
-        let state = log.map_or_else(|| hash(&first), |log| hash(&log));
+        let state = match log {
+            Some(log) => hash(&log),
+            None if first.is_empty() => 0,
+            None => hash(&first),
+        };
         Ok(Self {
             first,
             count,
@@ -90,21 +105,6 @@ impl Now {
 
     fn conflict(&self) -> Conflict {
         Conflict { state: self.state }
-    }
-
-    /// Whether every page is as it was before the write, so that it was undone already.
-    fn holds_before(&self, connection: &Connection, images: &Images) -> rusqlite::Result<bool> {
-        if self.count != images.count.0 {
-            return Ok(false);
-        }
-        for was in images.pages.iter().filter(|page| page.number <= self.count) {
-            let is = content(was.number, &page(connection, was.number)?);
-            let before = was.before.as_ref();
-            if before.map(|before| content(was.number, before)) != Some(is) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Whether every page is as the write left it, so that others have written elsewhere alone.

@@ -1,5 +1,5 @@
 //! Sees what SQLite writes to a file of an open connection, whatever the file layer: while a
-//! [`Tap`] is in place, the file's `xWrite` and `xTruncate` pass through it
+//! [`Tap`] is in place, the file's `xWrite`, `xTruncate` and `xFileControl` pass through it
 //! (<https://www.sqlite.org/c3ref/io_methods.html>).
 
 #![expect(
@@ -24,10 +24,12 @@ const REGION: c_int = 32768;
 
 /// What passes through a tap is handed to this, before it reaches the file.
 pub(super) trait Watcher {
-    /// `data` is about to be written at `offset`.
-    fn write(&mut self, file: &Below, offset: u64, data: &[u8]);
+    /// `data` is about to be written at `offset`; whether it may be.
+    fn write(&mut self, file: &Below, offset: u64, data: &[u8]) -> bool;
     /// All beyond `size` bytes is about to be cut off.
     fn truncate(&mut self, file: &Below, size: u64);
+    /// All of a transaction was written, and the file is about to be synced; whether it may be.
+    fn commit(&mut self, file: &Below) -> bool;
 }
 
 /// The file below a tap.
@@ -102,6 +104,7 @@ impl<W: Watcher> Tap<W> {
             methods: ffi::sqlite3_io_methods {
                 xWrite: Some(write::<W>),
                 xTruncate: Some(truncate::<W>),
+                xFileControl: Some(control::<W>),
                 xClose: Some(close::<W>),
                 ..copied
             },
@@ -157,7 +160,9 @@ unsafe extern "C" fn write<W: Watcher>(
         );
         if let Ok(offset) = u64::try_from(offset) {
             let mut watcher = tapped.watcher.borrow_mut();
-            watcher.write(&tapped.below, offset, bytes);
+            if !watcher.write(&tapped.below, offset, bytes) {
+                return ffi::SQLITE_IOERR_WRITE;
+            }
         }
         (*tapped.below.methods)
             .xWrite
@@ -180,6 +185,26 @@ unsafe extern "C" fn truncate<W: Watcher>(
         (*tapped.below.methods)
             .xTruncate
             .map_or(ffi::SQLITE_IOERR_TRUNCATE, |truncate| truncate(file, size))
+    }
+}
+
+unsafe extern "C" fn control<W: Watcher>(
+    file: *mut ffi::sqlite3_file,
+    operation: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: SQLite passes a tapped file.
+    unsafe {
+        let tapped = tapped::<W>(file);
+        if operation == ffi::SQLITE_FCNTL_SYNC && !tapped.watcher.borrow_mut().commit(&tapped.below)
+        {
+            return ffi::SQLITE_IOERR_WRITE;
+        }
+        (*tapped.below.methods)
+            .xFileControl
+            .map_or(ffi::SQLITE_NOTFOUND, |control| {
+                control(file, operation, argument)
+            })
     }
 }
 
@@ -253,4 +278,19 @@ impl OpenFile {
         }
         Some(state)
     }
+}
+
+/// What SQLite counts up with each commit of `connection`, or another's that it has seen.
+pub(crate) fn data_version(connection: &Connection) -> u32 {
+    let mut version = 0_u32;
+    // SAFETY: the connection is open, and the pager puts a number into `version`.
+    unsafe {
+        ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_DATA_VERSION,
+            (&raw mut version).cast(),
+        );
+    }
+    version
 }
