@@ -2,6 +2,7 @@
 
 use rusqlite::ffi::{self, ErrorCode};
 
+use super::dialect;
 use crate::answer::failure::{Failure, Status, interrupted};
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::guard::pragma;
@@ -403,8 +404,23 @@ fn readonly(code: i32, about: &ErrorContext<'_>) -> Failure {
     }
 }
 
-/// The failure for SQL that does not compile, or for an error while it runs.
+/// The failure for SQL that does not compile, or for an error while it runs, with what to write
+/// instead if it was written for another database.
 fn syntax(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failure {
+    let failure = refused(said, offset, about);
+    let elsewhere = matches!(failure.status, Status::Syntax | Status::NotFound);
+    if failure.hint.is_some() || !elsewhere || about.denial.is_some() {
+        return failure;
+    }
+    let sql = about.sql.get(about.start..).unwrap_or_default();
+    let offset = offset.and_then(|offset| offset.checked_sub(about.start));
+    match dialect::hint(sql, said, offset) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn refused(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failure {
     // Within SQLite a refusal can come back as an ordinary error, from a virtual table for example.
     if let Some(denial) = about.denial {
         return denied(denial, about.settings);

@@ -1,13 +1,17 @@
 //! One statement: prepared, and stepped through under the budgets.
 //!
-//! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on.
+//! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on,
+//!   and [`dialect`]: one for SQL that was written for another database.
 //! - [`plan`]: how it would run.
 
+mod dialect;
 pub(crate) mod errors;
 mod parameters;
 pub mod params;
 pub(crate) mod plan;
 
+#[cfg(test)]
+pub(super) use dialect::functions_elsewhere;
 use rusqlite::{Batch, Connection, Statement};
 
 use rusqlite::fallible_iterator::FallibleIterator;

@@ -3,6 +3,7 @@
 mod barriers;
 mod batches;
 mod budgets;
+mod dialects;
 mod dry_runs;
 mod errors;
 mod files;
