@@ -158,6 +158,11 @@ fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {
         ("restore", vec!["other.db"], json!({ "file": "other.db" })),
         (
             "restore",
+            vec!["other.db", "--overwrite"],
+            json!({ "file": "other.db", "overwrite": true }),
+        ),
+        (
+            "restore",
             vec!["people.csv"],
             json!({ "file": "people.csv" }),
         ),

@@ -122,13 +122,18 @@ pub(super) fn restore(
 ) -> Result<(), LineError> {
     let words = Words::of(given);
     let file = match words.plain.as_slice() {
-        [file] | ["main", file] if words.only(&[]) => *file,
+        [file] | ["main", file] if words.only(&["overwrite"]) => *file,
         _ => return Err(LineError::Usage),
     };
     if shell.database(cx.context)?.in_transaction() {
         return Err(error("a transaction is open; COMMIT or ROLLBACK it first"));
     }
-    let arguments = Map::from_iter([("file".to_owned(), file.into())]);
+    let mut arguments = flags(&words, &[("overwrite", "overwrite")]);
+    if cx.context.audience.is_person() {
+        // The sqlite3 program does not ask either.
+        arguments.insert("overwrite".into(), true.into());
+    }
+    arguments.insert("file".into(), file.into());
     call(shell, "restore", arguments, cx)
 }
 

@@ -289,7 +289,7 @@ fn a_command_line_can_open_the_files_that_it_names_and_no_others() {
     let made = run(["backup", text(&database), text(&copy)]);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     assert_eq!(Folder::native(&copy, "SELECT count(*) FROM t"), ["2"]);
-    let made = run(["restore", text(&database), text(&copy)]);
+    let made = run(["restore", text(&database), text(&copy), "--overwrite"]);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     let made = run(["import", text(&database), text(&out), "u"]);
     assert_eq!(made.code, Some(0), "{}", made.stderr);

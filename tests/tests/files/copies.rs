@@ -236,7 +236,13 @@ fn a_restore_brings_back_all_of_it_and_refuses_what_is_damaged() {
     let mut server = rooted(&folder, &database, &[]);
     assert!(!server.call("backup", json!({"file": "backup.db"})).refused);
     server.batch("DROP TABLE plain; CREATE TABLE late (x); DELETE FROM autos;");
-    let answer = server.call("restore", json!({"file": "backup.db"}));
+    let (status, sentence) = server.refusal("restore", json!({"file": "backup.db"}));
+    assert_eq!(status, "invalid_state", "{sentence}");
+    assert!(
+        sentence.contains("autos: 0 rows") && sentence.contains("late: 0 rows"),
+        "{sentence}"
+    );
+    let answer = server.call("restore", json!({"file": "backup.db", "overwrite": true}));
     assert!(!answer.refused, "{}", answer.text);
     assert_eq!(contents(&database), before);
     assert_eq!(server.rows("SELECT count(*) FROM plain"), json!([[13]]));
@@ -297,7 +303,7 @@ fn nothing_of_a_hostile_file_is_run() {
             "migrate",
             json!({"source": "hostile.db", "destination": "newer.db"}),
         ),
-        ("restore", json!({"file": "hostile.db"})),
+        ("restore", json!({"file": "hostile.db", "overwrite": true})),
     ] {
         let (status, sentence) = server.refusal(command, arguments);
         assert_eq!(status, "corrupt", "{command}: {sentence}");

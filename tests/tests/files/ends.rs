@@ -118,7 +118,7 @@ fn an_aborted_import_or_restore_changes_nothing() {
     let look = "SELECT group_concat(name) FROM sqlite_schema";
     for (command, arguments) in [
         ("import", json!({"file": "x.csv", "table": "t"})),
-        ("restore", json!({"file": "other.db"})),
+        ("restore", json!({"file": "other.db", "overwrite": true})),
     ] {
         for fuel in [2_000_000, 10_000_000, 40_000_000, 80_000_000] {
             let mut server = rooted(&folder, &database, &["--fuel", &fuel.to_string()]);

@@ -6,13 +6,15 @@ use rusqlite::backup::{Backup, StepResult};
 use super::text_output::OVERWRITE;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::argument::{Shape, option, required};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group, WRITES};
 use crate::command::interface::context::Context;
 use crate::engine::database::Database;
+use crate::engine::schema::catalogue::{quote, relations};
 use crate::host::interrupt::InterruptCheck;
 use crate::storage::streams::STREAM;
+use crate::text::count::count;
 
 /// `backup` in the command table.
 pub(crate) const BACKUP: Command = Command {
@@ -42,9 +44,12 @@ pub(crate) const RESTORE: Command = Command {
     group: Group::Files,
     summary: "Replace the whole database with the contents of another file",
     description: "Replace the whole database with another SQLite file below the root, such as a \
-                  backup, all or nothing. The current contents are lost. A damaged file is \
-                  refused.",
-    arguments: &[required("file", Shape::InputPath, "SQLite file.")],
+                  backup, all or nothing. The current contents go; if there are any, overwrite is \
+                  needed. A damaged file is refused.",
+    arguments: &[
+        required("file", Shape::InputPath, "SQLite file."),
+        option("overwrite", Shape::Flag, "Replace what the database holds."),
+    ],
     database: true,
     effect: WRITES,
     core: false,
@@ -102,6 +107,7 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
     let what = format!("restore {file}");
     let mut output = Output::default();
     let database = context.engine.database(arguments.db())?;
+    let holds = database.inspect(Holds::of)?;
     let pages = source.look(|from| {
         let connection = from.connection()?;
         let theirs = header(connection).map_err(|error| from.failure(&error, ""))?;
@@ -126,6 +132,17 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
             .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, then try again."));
         }
         check_integrity(connection, file).map_err(|error| from.failure(&error, ""))??;
+        if holds.objects > 0 && !arguments.flag(OVERWRITE.name) {
+            return Err(Failure::new(
+                Status::InvalidState,
+                format!(
+                    "{} holds {}, which {file} would replace. Nothing was changed.",
+                    database.title(),
+                    holds.in_words()
+                ),
+            )
+            .hint("Give overwrite to replace all of it; sqlarium_backup keeps a copy first."));
+        }
         database.replace(&what, &mut output, |to, interrupt| {
             copy(connection, to, interrupt, busy_ms)
         })
@@ -134,9 +151,90 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
         "Restored {} from {file} ({pages} pages)\n",
         database.title()
     ));
+    if holds.objects > 0 {
+        output
+            .notes
+            .push(format!("Replaced: {}.", holds.in_words()));
+        output.extra.insert("replaced".into(), holds.as_json());
+    }
     output.extra.insert("file".into(), file.into());
     output.extra.insert("pages".into(), pages.into());
     Ok(output)
+}
+
+/// Pages up to which the rows of a database are counted: about a second.
+const COUNTED: u32 = 100_000;
+
+/// Tables that are named.
+const NAMED: usize = 10;
+
+/// What a database holds.
+struct Holds {
+    objects: u64,
+    /// Its tables, with their rows where those are counted.
+    tables: Vec<(String, Option<u64>)>,
+}
+
+impl Holds {
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
+        // What is damaged is replaced too, and there is something of it.
+        let objects = count("SELECT count(*) FROM main.sqlite_schema").unwrap_or(1);
+        let counted = count("PRAGMA main.page_count")? <= COUNTED;
+        let own = relations(connection)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|relation| {
+                relation.schema == "main"
+                    && matches!(relation.kind.as_str(), "table" | "virtual")
+                    && !relation.name.starts_with("sqlite_")
+            });
+        let rows = |name: &str| count(&format!("SELECT count(*) FROM main.{}", quote(name)));
+        let tables = own.map(|relation| {
+            // One that this build cannot read has an unknown number of them.
+            let rows = if counted {
+                rows(&relation.name).ok()
+            } else {
+                None
+            };
+            (relation.name, rows.map(u64::from))
+        });
+        Ok(Self {
+            objects: objects.into(),
+            tables: tables.collect(),
+        })
+    }
+
+    fn in_words(&self) -> String {
+        if self.tables.is_empty() {
+            return count(self.objects, "object");
+        }
+        let mut named: Vec<String> = self
+            .tables
+            .iter()
+            .take(NAMED)
+            .map(|(name, rows)| match rows {
+                Some(rows) => format!("{name}: {}", count(*rows, "row")),
+                None => name.clone(),
+            })
+            .collect();
+        if self.tables.len() > NAMED {
+            named.push("…".into());
+        }
+        format!(
+            "{} ({})",
+            count(self.tables.len(), "table"),
+            named.join(", ")
+        )
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let tables = self.tables.iter();
+        tables
+            .map(|(name, rows)| (name.clone(), (*rows).into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
 }
 
 /// What has to agree between two databases.
@@ -242,3 +340,7 @@ fn copy(
 fn code(code: i32) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
 }
+
+#[cfg(test)]
+#[path = "backup_tests.rs"]
+mod tests;

@@ -86,9 +86,13 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                 "The statement returns no rows to export.",
             ));
         }
-        let mut printer = Printer::new(&format, &columns);
+        let mut heads = columns.clone();
+        if format.mode == Mode::Markdown {
+            heads = heads.iter().map(|name| one_line(name)).collect();
+        }
+        let mut printer = Printer::new(&format, &heads);
         let failed = |error| files.failure(&error);
-        let (mut count, mut lost) = (0_u64, 0_u64);
+        let (mut count, mut lost) = (0_u64, vec![0_u64; columns.len()]);
         let mut cut = false;
         let mut rows = statement.raw_query();
         let mut values = vec![Value::Null; columns.len()];
@@ -98,6 +102,10 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                     .get_ref(index)
                     .map_err(|error| work.failure(&error, &sql))?;
                 refill(value, found);
+                lost[index] += u64::from(loses(format.mode, value));
+                if format.mode == Mode::Markdown {
+                    in_one_line(value);
+                }
             }
             printer.row(&mut text_output, &values).map_err(failed)?;
             if !text_output.row() {
@@ -105,16 +113,18 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                 break;
             }
             count += 1;
-            lost += values
-                .iter()
-                .filter(|value| loses(format.mode, value))
-                .count() as u64;
         }
         if count == 0 {
             empty(&format, &columns, &mut text_output).map_err(failed)?;
         } else {
             printer.finish(&mut text_output).map_err(failed)?;
         }
+        let lost: Vec<String> = columns
+            .iter()
+            .zip(lost)
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} in {name}"))
+            .collect();
         Ok((count, lost, cut))
     })?;
     let mut output = Output::default();
@@ -137,11 +147,11 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         output.notes.push(format!("{rows} {unit} written."));
     }
     // A stream holds the rows and nothing else.
-    if lost > 0 && arguments.text(OUT.name) != Some(STREAM) {
-        let values = if lost == 1 { "value is" } else { "values are" };
+    if !lost.is_empty() && arguments.text(OUT.name) != Some(STREAM) {
         output.notes.push(format!(
-            "{lost} {values} not UTF-8 text but bytes, which this format cannot tell apart; \
-             format insert or quote keeps them."
+            "Values that are not UTF-8 text but bytes: {}. This format cannot tell them apart; use \
+             format insert or quote, which keep them.",
+            lost.join(", ")
         ));
     }
     Ok(output)
@@ -167,6 +177,22 @@ fn loses(mode: Mode, value: &Value) -> bool {
         Value::BadText(_) => mode == Mode::Json,
         _ => false,
     }
+}
+
+/// Keeps a value within its cell of a table in Markdown.
+fn in_one_line(value: &mut Value) {
+    if let Value::Text(text) = value
+        && text.contains(['|', '\n', '\r'])
+    {
+        *text = one_line(text);
+    }
+}
+
+/// A text as Markdown has it in a cell.
+fn one_line(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace("\r\n", "<br>")
+        .replace(['\n', '\r'], "<br>")
 }
 
 /// Puts a value in the place of another, in its memory if it can.

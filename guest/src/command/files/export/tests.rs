@@ -73,9 +73,9 @@ fn a_value_that_would_come_back_as_another_is_told() {
     let file = File::new(SQL);
     let mut context = context(file.settings());
     for (sql, format, told) in [
-        ("SELECT x'41', x'42'", "csv", "2 values are"),
-        ("SELECT x'41', 'a'", "json", "1 value is"),
-        ("SELECT CAST(x'e9' AS TEXT)", "json", "1 value is"),
+        ("SELECT x'41' AS a, x'42' AS b", "csv", "1 in a, 1 in b"),
+        ("SELECT x'41' AS a, 'a' AS b", "json", "1 in a."),
+        ("SELECT CAST(x'e9' AS TEXT) AS a", "json", "1 in a."),
         ("SELECT CAST(x'e9' AS TEXT)", "csv", ""),
         ("SELECT x'41'", "insert", ""),
         ("SELECT x'41'", "quote", ""),
@@ -83,9 +83,24 @@ fn a_value_that_would_come_back_as_another_is_told() {
         let arguments = json!({"sql": sql, "format": format});
         let object = json_of(&mut context, "export", arguments);
         let notes = object["notes"].to_string();
-        assert_eq!(notes.contains("keeps them"), !told.is_empty(), "{notes}");
+        assert_eq!(notes.contains("keep them"), !told.is_empty(), "{notes}");
         assert!(notes.contains(told), "{notes}");
     }
+}
+
+#[test]
+fn a_cell_of_markdown_stays_one_cell() {
+    let file = File::new(SQL);
+    let mut context = context(file.settings());
+    let sql = "SELECT 'x|y' || char(10) || 'z' || char(13, 10) AS \"a|b\"";
+    assert_eq!(
+        text(
+            &mut context,
+            "export",
+            json!({"sql": sql, "format": "markdown"})
+        ),
+        "|     a\\|b      |\n|---------------|\n| x\\|y<br>z<br> |\n"
+    );
 }
 
 #[test]
