@@ -40,6 +40,10 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     let json = wants_json(given);
     let result = Arguments::check(command, given, &context.settings.engine)
         .and_then(|arguments| (command.run)(context, &arguments))
+        .map(|mut output| {
+            output.notes.extend(context.engine.news());
+            output
+        })
         .map_err(|failure| context.audience.advise(context.registry, command, failure))
         .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
     let usage = context.engine.interrupt().usage();

@@ -159,12 +159,14 @@ impl Engine {
                 format!("There is no file {name:?}."),
             ));
         }
-        Ok(Database::named(
-            name,
-            &self.settings,
-            self.output,
-            &self.interrupt,
-        ))
+        let named = Database::named(name, &self.settings, self.output, &self.interrupt);
+        Ok(named.as_source())
+    }
+
+    /// What happened to the files of the databases that a reader has to know; told once.
+    pub fn news(&mut self) -> Vec<String> {
+        let others = self.others.values_mut().flat_map(Database::news);
+        self.served.news().into_iter().chain(others).collect()
     }
 
     /// The interrupt of the running call.

@@ -106,6 +106,7 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
     let mut source = readable(context, file)?;
     let what = format!("restore {file}");
     let mut output = Output::default();
+    output.notes.extend(check_trees(&mut source)?);
     let database = context.engine.database(arguments.db())?;
     let holds = database.inspect(Holds::of)?;
     let pages = source.look(|from| {
@@ -131,7 +132,6 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
             )
             .hint("Run PRAGMA journal_mode=DELETE with sqlarium_exec first, then try again."));
         }
-        check_integrity(connection, file).map_err(|error| from.failure(&error, ""))??;
         if holds.objects > 0 && !arguments.flag(OVERWRITE.name) {
             return Err(Failure::new(
                 Status::InvalidState,
@@ -296,27 +296,28 @@ pub(crate) fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Fai
     Ok(())
 }
 
-/// Whether SQLite finds nothing wrong with a database that comes from elsewhere.
-pub(crate) fn check_integrity(
-    connection: &Connection,
-    title: &str,
-) -> rusqlite::Result<Result<(), Failure>> {
-    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| {
-        crate::engine::schema::catalogue::text(row, 0)
-    })?;
-    Ok(if found == "ok" {
-        Ok(())
-    } else {
-        Err(Failure::new(
+/// Checks a database that comes from elsewhere: its b-trees have to hold. What else is wrong with it is
+/// answered, as a remark.
+pub(crate) fn check_trees(source: &mut Database) -> Result<Option<String>, Failure> {
+    let found = source.check_soundness(None, "integrity_check", 100)?;
+    let title = source.title();
+    if let Some(damage) = found.damage.first() {
+        return Err(Failure::new(
             Status::Corrupt,
-            format!("{title} is damaged and was not used: {found}."),
+            format!("{title} is damaged and was not used: {damage}."),
         )
-        .hint("sqlarium_integrity_check lists the problems. Use an older backup."))
-    })
+        .hint("sqlarium_integrity_check lists the problems. Use an older backup."));
+    }
+    Ok(found.others.first().map(|finding| {
+        format!(
+            "The pages of {title} are sound, but not all that they hold ({finding}); \
+             sqlarium_integrity_check lists what is wrong."
+        )
+    }))
 }
 
 /// Copies all pages and answers how many there were. Nothing of `to` is changed unless all are.
-fn copy(
+pub(crate) fn copy(
     from: &Connection,
     to: &mut Connection,
     interrupt: &InterruptCheck,

@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 use serde_json::json;
 
-use super::backup::{check_integrity, no_stream, readable};
+use super::backup::{check_trees, copy as copy_pages, no_stream, readable};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
@@ -20,6 +20,7 @@ use crate::engine::database::staged::StagedDatabase;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, rows};
 use crate::engine::schema::objects::{Object, Stored, objects};
+use crate::engine::schema::soundness;
 
 /// `migrate` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -70,17 +71,41 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let most = context.settings.output.max_rows;
     let staged_database = context.engine.staged_database(name, false)?;
     let mut source = readable(context, file)?;
-    let tables = source.look(|work| {
+    let remark = check_trees(&mut source)?;
+    let busy_ms = context.settings.engine.limits.busy_ms;
+    let (tables, staged_database, copied) = source.look(|work| {
         let connection = work.connection()?;
-        check_integrity(connection, file).map_err(|error| work.failure(&error, ""))??;
         let all = objects(connection).map_err(|error| work.failure(&error, ""))?;
-        make(work, &staged_database, &all)?;
-        let tables = compare(work, &staged_database, &all)?;
-        // Reads the schema as whoever opens the file will.
+        let mut copied = None;
+        let staged_database = match make(work, &staged_database, &all) {
+            Ok(()) => staged_database,
+            Err(Unmade::Stopped(failure)) => return Err(failure),
+            Err(Unmade::Impossible(why)) => {
+                drop(staged_database);
+                let mut copy = context.engine.staged_database(name, false)?;
+                copy.fill(|to| copy_pages(connection, to, work.interrupt(), busy_ms))?;
+                copied = Some(why);
+                copy
+            }
+        };
+        // Reads the schema as whoever opens the file will. Nothing is written any more.
         staged_database.run("PRAGMA writable_schema=RESET")?;
-        check_integrity(staged_database.connection(), name)
-            .map_err(|error| staged_database.failure(&error))??;
-        Ok(tables)
+        staged_database.only_read()?;
+        let tables = compare(work, &staged_database, &all)?;
+        let sound = soundness::check_without_program(
+            staged_database.connection(),
+            None,
+            "integrity_check",
+            1,
+        )
+        .map_err(|error| staged_database.failure(&error))?;
+        match sound.damage.first() {
+            None => Ok((tables, staged_database, copied)),
+            Some(damage) => Err(Failure::new(
+                Status::Internal,
+                format!("The copy does not hold: {damage}. No file was created."),
+            )),
+        }
     })?;
     staged_database.publish()?;
     let total: i64 = tables.iter().map(|(_, tally)| tally.rows).sum();
@@ -104,6 +129,20 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         counted(tables.len() as u64, "table"),
         counted(total.unsigned_abs(), "row")
     ));
+    if let Some(why) = copied {
+        output.notes.push(format!(
+            "It was copied page by page, everything in it as it was, because it cannot be rebuilt here: {why}"
+        ));
+    }
+    let needs = source.foreign_needs()?.into_iter();
+    let needs: Vec<String> = needs.map(|need| need.to_string()).collect();
+    if !needs.is_empty() {
+        output.notes.push(format!(
+            "What the program that made the file has to bring: {}. Rows can be read without it.",
+            needs.join(", ")
+        ));
+    }
+    output.notes.extend(remark);
     output.extra.insert(
         "migrated".into(),
         json!({"source": file, "destination": name, "tables": tables.len(), "rows": total}),
@@ -116,8 +155,22 @@ fn counted(number: u64, unit: &str) -> String {
     format!("{number} {unit}{end}")
 }
 
+/// Why a database was not made again.
+enum Unmade {
+    /// This build cannot, for the reason that a sentence gives.
+    Impossible(String),
+    /// The call failed.
+    Stopped(Failure),
+}
+
+impl From<Failure> for Unmade {
+    fn from(failure: Failure) -> Self {
+        Self::Stopped(failure)
+    }
+}
+
 /// Makes everything again in `staged_database`, in one transaction.
-fn make(work: Work<'_>, staged_database: &StagedDatabase, all: &[Object]) -> Result<(), Failure> {
+fn make(work: Work<'_>, staged_database: &StagedDatabase, all: &[Object]) -> Result<(), Unmade> {
     let connection = work.connection()?;
     for pragma in HEADER {
         let value = connection
@@ -138,7 +191,7 @@ fn make(work: Work<'_>, staged_database: &StagedDatabase, all: &[Object]) -> Res
     }
     for object in all.iter().filter(|object| !object.is_stored()) {
         if object.kind == "index" {
-            staged_database.schema(&object.sql)?;
+            schema(staged_database, object)?;
         } else {
             // Views, triggers and virtual tables have no pages: their text is all there is
             // to them, and nothing of it is run.
@@ -151,27 +204,44 @@ fn make(work: Work<'_>, staged_database: &StagedDatabase, all: &[Object]) -> Res
                 .map_err(|error| staged_database.failure(&error))?;
         }
     }
-    staged_database.run("COMMIT")
+    Ok(staged_database.run("COMMIT")?)
 }
 
 /// Makes a table, or empties one that SQLite makes by itself.
-fn define(staged_database: &StagedDatabase, object: &Object) -> Result<(), Failure> {
+fn define(staged_database: &StagedDatabase, object: &Object) -> Result<(), Unmade> {
     if object.is_sequence() {
-        return staged_database.run("DELETE FROM main.sqlite_sequence");
-    }
-    if object.is_statistics() {
+        staged_database.run("DELETE FROM main.sqlite_sequence")?;
+    } else if object.is_statistics() {
         let name = quote(&object.name);
-        return staged_database.run(&format!(
+        staged_database.run(&format!(
             "ANALYZE main.sqlite_schema; DELETE FROM main.{name}"
-        ));
+        ))?;
+    } else {
+        schema(staged_database, object)?;
     }
-    staged_database.schema(&object.sql)
+    Ok(())
+}
+
+/// Runs the text of a table or an index.
+fn schema(staged_database: &StagedDatabase, object: &Object) -> Result<(), Unmade> {
+    staged_database
+        .schema(&object.sql)
+        .map_err(|failure| match failure.status {
+            Status::NotFound | Status::Syntax | Status::TooBig | Status::Readonly => {
+                Unmade::Impossible(format!("{} {}: {failure}", object.kind, object.name))
+            }
+            _ => Unmade::Stopped(failure),
+        })
 }
 
 /// Copies the rows of a table.
-fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Result<(), Failure> {
+fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Result<(), Unmade> {
     let connection = work.connection()?;
     let stored = Stored::of(connection, &object.name).map_err(|error| work.failure(&error, ""))?;
+    if stored.hides_rowid {
+        let why = format!("table {} leaves no name for its rowids.", object.name);
+        return Err(Unmade::Impossible(why));
+    }
     if stored.columns.is_empty() {
         return Ok(());
     }

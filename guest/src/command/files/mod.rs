@@ -13,3 +13,6 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod migrate;
 pub(crate) mod text_output;
+
+#[cfg(test)]
+mod program_tests;

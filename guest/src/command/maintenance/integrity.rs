@@ -11,6 +11,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, is_stop, quote, relations, rows, text};
 use crate::engine::schema::resolve::find;
+use crate::engine::schema::soundness::Soundness;
 
 /// `integrity-check` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -35,22 +36,26 @@ const MOST: usize = 100;
 
 /// Runs `integrity-check`.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let quick = arguments.flag("quick");
+    let pragma = if arguments.flag("quick") {
+        "quick_check"
+    } else {
+        "integrity_check"
+    };
     let name = arguments.text("table").map(str::to_owned);
-    context
-        .engine
-        .database(arguments.db())?
-        .inspect(|connection| {
-            let table = match name.as_deref().map(|name| find(connection, name)) {
-                None => None,
-                Some(found) => match found? {
-                    Ok(table) if table.kind == "view" => return Ok(Err(a_view(&table))),
-                    Ok(table) => Some(table),
-                    Err(failure) => return Ok(Err(failure)),
-                },
-            };
-            check(connection, table.as_ref(), quick).map(Ok)
-        })?
+    let database = context.engine.database(arguments.db())?;
+    let table = database.inspect(|connection| {
+        let table = match name.as_deref().map(|name| find(connection, name)) {
+            None => None,
+            Some(found) => match found? {
+                Ok(table) if table.kind == "view" => return Ok(Err(a_view(&table))),
+                Ok(table) => Some(table),
+                Err(failure) => return Ok(Err(failure)),
+            },
+        };
+        Ok(Ok(table))
+    })??;
+    let sound = database.check_soundness(table.as_ref(), pragma, MOST)?;
+    database.inspect(|connection| answer(connection, table.as_ref(), pragma, sound))
 }
 
 fn a_view(table: &Relation) -> Failure {
@@ -71,6 +76,8 @@ struct Findings {
     structure: usize,
     references: u64,
     more: bool,
+    /// What was not looked at, as sentences.
+    unchecked: Vec<String>,
 }
 
 impl Findings {
@@ -88,18 +95,22 @@ impl Findings {
     }
 }
 
-fn check(
+/// Adds what SQLite's check does not look at, and tells all of it.
+fn answer(
     connection: &Connection,
     table: Option<&Relation>,
-    quick: bool,
+    pragma: &str,
+    sound: Soundness,
 ) -> rusqlite::Result<Output> {
-    let pragma = if quick {
-        "quick_check"
-    } else {
-        "integrity_check"
+    let mut found = Findings {
+        more: sound.more,
+        unchecked: sound.unchecked,
+        ..Findings::default()
     };
-    let mut found = Findings::default();
-    structure(connection, table, pragma, &mut found)?;
+    for problem in sound.damage.into_iter().chain(sound.others) {
+        found.structure += 1;
+        found.add(pragma, None, Value::Null, problem);
+    }
     let mut tables = 0;
     for one in relations(connection)? {
         let wanted = table.is_none_or(|table| *table == one);
@@ -109,41 +120,6 @@ fn check(
         }
     }
     Ok(report(found, table, pragma, tables))
-}
-
-/// SQLite's own check, <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
-fn structure(
-    connection: &Connection,
-    table: Option<&Relation>,
-    pragma: &str,
-    found: &mut Findings,
-) -> rusqlite::Result<()> {
-    let sql = match table {
-        None => format!("PRAGMA {pragma}({MOST})"),
-        Some(table) => format!(
-            "PRAGMA {}.{pragma}({})",
-            quote(&table.schema),
-            quote(&table.name)
-        ),
-    };
-    let mut statement = connection.prepare(&sql)?;
-    let mut cursor = statement.query([])?;
-    let mut answers = 0;
-    while let Some(row) = cursor.next()? {
-        answers += 1;
-        let said = text(row, 0)?;
-        // One answer can hold several lines, below a heading with the name of the schema.
-        for line in said.lines() {
-            if line != "ok" && !line.starts_with("*** in database ") {
-                found.structure += 1;
-                found.add(pragma, None, Value::Null, line.to_owned());
-            }
-        }
-    }
-    if answers >= MOST {
-        found.more = true;
-    }
-    Ok(())
 }
 
 /// Rows of one table that refer to nothing.
@@ -215,6 +191,10 @@ fn report(found: Findings, table: Option<&Relation>, pragma: &str, tables: usize
     output
         .extra
         .insert("foreign_key_problems".into(), found.references.into());
+    if !found.unchecked.is_empty() {
+        let unchecked = found.unchecked.clone();
+        output.extra.insert("unchecked".into(), unchecked.into());
+    }
     if problems == 0 {
         output.text = Some("ok\n".into());
         output.notes.push(format!(
@@ -240,6 +220,7 @@ fn report(found: Findings, table: Option<&Relation>, pragma: &str, tables: usize
         }
         output.rows = Some(rows(&columns, found.listed, u32::MAX));
     }
+    output.notes.extend(found.unchecked);
     if pragma == "quick_check" {
         output
             .notes
@@ -262,7 +243,15 @@ mod tests {
 
     fn look(connection: &Connection, table: Option<&str>, quick: bool) -> Output {
         let table = table.map(|name| find(connection, name).unwrap().unwrap());
-        check(connection, table.as_ref(), quick).unwrap()
+        let pragma = if quick {
+            "quick_check"
+        } else {
+            "integrity_check"
+        };
+        let sound =
+            crate::engine::schema::soundness::check(connection, table.as_ref(), pragma, MOST)
+                .unwrap();
+        answer(connection, table.as_ref(), pragma, sound).unwrap()
     }
 
     fn problems(output: &Output) -> Vec<String> {

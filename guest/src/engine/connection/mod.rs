@@ -1,10 +1,11 @@
 //! One connection: how it is opened, and what is fixed on it before any SQL of a client is seen.
 //!
 //! - [`functions`]: SQL functions that SQLite is without. [`vector`]: how vectors are stored.
-//! - [`db_status`]: what SQLite uses.
+//! - [`db_status`]: what SQLite uses. [`stand_in`]: in the place of what a file's program would bring.
 
 pub(crate) mod db_status;
 mod functions;
+pub(crate) mod stand_in;
 pub(crate) mod vector;
 
 use std::sync::Arc;

@@ -11,9 +11,11 @@
 //! From the first write on, one connection serves both, with `query_only` on for reads.
 
 mod batch;
+mod check;
 mod dry_run;
 mod dumped;
 mod followed;
+mod open;
 mod recorded;
 mod report;
 mod run;
@@ -25,16 +27,16 @@ pub(crate) mod work;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use rusqlite::hooks::Action;
-use rusqlite::{Connection, ffi};
+use rusqlite::Connection;
 
 pub(crate) use self::dry_run::WriteMode;
 use self::dry_run::untried;
 use self::dumped::Dumped;
 use self::followed::Followed;
-use super::connection::{self, Access};
+use super::connection;
+use super::connection::Access;
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::lookup;
 use super::statement::Unprepared;
@@ -45,8 +47,7 @@ pub(crate) use super::undo::history::Held;
 use super::undo::history::History;
 use super::undo::reader::Reader;
 use super::undo::recorder::Outcome;
-use super::vfs;
-use crate::answer::failure::{self, Failure, Status};
+use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::host::interrupt::InterruptCheck;
 use crate::settings::{EngineSettings, OutputLimits};
@@ -69,6 +70,18 @@ impl Layers {
         query_only: true,
         readonly_open: true,
     };
+}
+
+/// What a database is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// To be worked with.
+    Served,
+    /// Only to be read, and never changed by that, not even to put it right; what its schema needs
+    /// of the program that made the file is stood in for ([`connection::stand_in`]).
+    Source,
+    /// The same without the modules of virtual tables.
+    Pages,
 }
 
 /// One database of a session.
@@ -95,6 +108,9 @@ pub struct Database {
     history: OnceCell<Rc<History>>,
     /// What was written and is not told yet.
     written: RefCell<Vec<Outcome>>,
+    role: Role,
+    /// What happened to the file that a reader has to know.
+    news: Vec<String>,
 }
 
 /// An open connection.
@@ -167,6 +183,8 @@ impl Database {
             dumped: Dumped::default(),
             history: OnceCell::new(),
             written: RefCell::default(),
+            role: Role::Served,
+            news: Vec::new(),
         }
     }
 
@@ -329,146 +347,6 @@ impl Database {
         }
     }
 
-    /// Starts a call: asks the host, opens or upgrades the connection, sets `query_only`.
-    fn begin(&mut self, want: Access) -> Result<(), Failure> {
-        if let Some(interruption) = self.interrupt.start() {
-            return Err(failure::interrupted(&interruption));
-        }
-        self.authorizer.enter(Mode::Trusted);
-        vfs::allow_sleep(self.settings.limits.busy_ms);
-        let mut access = want;
-        // Natively, what is in memory is writable from the start.
-        if connection::is_in_memory(&self.file) || !self.layers.readonly_open {
-            access = Access::Write;
-        }
-        let guarded = want == Access::Read && self.layers.query_only;
-        // What has to be put right first, which means writing.
-        let mut wrong: Option<rusqlite::Error> = None;
-        let failure = loop {
-            if let Err(failure) = self.open(access) {
-                break match &wrong {
-                    Some(wrong) if failure.status == Status::Readonly => self.failure(wrong, "", 0),
-                    _ => failure,
-                };
-            }
-            match self.probe() {
-                Ok(()) => return self.set_query_only(guarded),
-                // Another program died in a transaction, or left a write-ahead log.
-                Err(error) if wrong.is_none() && needs_writing(&error) && self.may_upgrade() => {
-                    access = Access::Write;
-                    wrong = Some(error);
-                }
-                Err(error) => {
-                    let wrong = wrong.filter(|_| cannot_write(&error));
-                    break self.failure(wrong.as_ref().unwrap_or(&error), "", 0);
-                }
-            }
-        };
-        self.authorizer.enter(Mode::Nothing);
-        Err(failure)
-    }
-
-    fn may_upgrade(&self) -> bool {
-        !self.settings.readonly
-            && self
-                .link
-                .as_ref()
-                .is_some_and(|link| link.access == Access::Read)
-    }
-
-    /// Opens the database for `access`, unless it is open for that or more.
-    fn open(&mut self, access: Access) -> Result<(), Failure> {
-        let enough = self
-            .link
-            .as_ref()
-            .is_some_and(|link| link.access == Access::Write || access == Access::Read);
-        if enough {
-            return Ok(());
-        }
-        self.link = None;
-        let opened = connection::open(
-            Some(&self.file),
-            access,
-            &self.settings.limits,
-            &self.authorizer,
-            &self.interrupt,
-        )
-        .and_then(|mut connection| {
-            // For the whole process, and never raised again: not within a process of many tests.
-            if !cfg!(test) {
-                connection::limit_heap(&connection, &self.settings.limits)?;
-            }
-            let inserted = Arc::clone(&self.inserted);
-            let authorizer = Arc::clone(&self.authorizer);
-            connection.update_hook(Some(move |action, _: &str, table: &str, _| {
-                let found = inserted.load(Ordering::Relaxed);
-                if action == Action::SQLITE_INSERT && !found && authorizer.inserts_into(table) {
-                    inserted.store(true, Ordering::Relaxed);
-                }
-            }))?;
-            Ok(connection)
-        });
-        let mut connection = opened.map_err(|error| self.failure(&error, "", 0))?;
-        if !self.layers.authorizer {
-            connection
-                .authorizer(
-                    None::<fn(rusqlite::hooks::AuthContext<'_>) -> rusqlite::hooks::Authorization>,
-                )
-                .map_err(|error| self.failure(&error, "", 0))?;
-        }
-        // SQLite falls back to reading a file that may not be written.
-        if access == Access::Write && connection.is_readonly("main").unwrap_or(false) {
-            return Err(errors::unwritable(&self.title));
-        }
-        self.link = Some(OpenConnection {
-            followed: RefCell::default(),
-            connection,
-            reader: Rc::new(Reader::new(self.opens_for_us())),
-            access,
-            query_only: false,
-            checked: None,
-        });
-        Ok(())
-    }
-
-    /// What opens a connection for our own use alone.
-    fn opens_for_us(&self) -> Box<dyn Fn() -> rusqlite::Result<Connection>> {
-        let settings = Arc::clone(&self.settings);
-        let (file, interrupt) = (self.file.clone(), Arc::clone(&self.interrupt));
-        Box::new(move || connection::open_for_us(&file, &settings.limits, &interrupt))
-    }
-
-    /// Reads the first page, which shows whether the file can be read at all,
-    /// and makes sure that all names of the schema are UTF-8.
-    fn probe(&mut self) -> rusqlite::Result<()> {
-        let Some(link) = &mut self.link else {
-            return Ok(());
-        };
-        let version: i64 = link
-            .connection
-            .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
-        if link.checked != Some(version) {
-            lookup::check_names(&link.connection)?;
-            link.checked = Some(version);
-        }
-        Ok(())
-    }
-
-    fn set_query_only(&mut self, on: bool) -> Result<(), Failure> {
-        if self.link.as_ref().is_none_or(|link| link.query_only == on) {
-            return Ok(());
-        }
-        self.trusted(if on {
-            "PRAGMA query_only=ON"
-        } else {
-            "PRAGMA query_only=OFF"
-        })?;
-        if let Some(link) = &mut self.link {
-            link.query_only = on;
-        }
-        Ok(())
-    }
-
     /// Ends a call: nothing stays open, whatever happened, but for a shell.
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         self.authorizer.enter(Mode::Trusted);
@@ -525,29 +403,5 @@ impl Database {
     pub(super) fn set_layers(&mut self, layers: Layers) {
         self.layers = layers;
         self.link = None;
-    }
-}
-
-/// Whether this is how the operating system refuses a write that SQLite tried.
-fn cannot_write(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(|error| {
-        error.extended_code & 0xff == ffi::SQLITE_READONLY
-            || error.extended_code == ffi::SQLITE_IOERR_DELETE
-    })
-}
-
-/// Whether reading fails because something has to be written first.
-fn needs_writing(error: &rusqlite::Error) -> bool {
-    match error {
-        rusqlite::Error::SqliteFailure(error, _) => {
-            matches!(
-                error.extended_code,
-                ffi::SQLITE_READONLY_ROLLBACK
-                    | ffi::SQLITE_READONLY_RECOVERY
-                    | ffi::SQLITE_READONLY_CANTINIT
-                    | ffi::SQLITE_READONLY_CANTLOCK
-            ) || error.extended_code & 0xff == ffi::SQLITE_CANTOPEN
-        }
-        _ => false,
     }
 }

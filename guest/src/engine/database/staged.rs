@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 
 use crate::answer::failure::Failure;
 use crate::engine::connection;
-use crate::engine::connection::Access;
+use crate::engine::connection::{Access, stand_in};
 use crate::engine::guard::authorizer::{Authorizer, Mode};
 use crate::engine::statement;
 use crate::engine::statement::Unprepared;
@@ -54,6 +54,8 @@ impl StagedDatabase {
             // defensive mode would insist on, and it is brought to the disk once, when
             // it gets its name.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
+            // The text of a schema that comes from elsewhere means what it meant there.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
             connection.execute_batch(
                 "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; \
                  PRAGMA foreign_keys=OFF",
@@ -133,6 +135,20 @@ impl StagedDatabase {
         statement
             .raw_execute()
             .map(drop)
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// From now on it is only read, whatever its schema needs of the program that made the file.
+    ///
+    /// # Errors
+    ///
+    /// None that SQLite documents.
+    pub fn only_read(&self) -> Result<(), Failure> {
+        let connection = self.connection();
+        stand_in::no_modules(connection);
+        connection
+            .execute_batch("PRAGMA query_only=ON")
+            .and_then(|()| stand_in::collations(connection))
             .map_err(|error| self.failure(&error))
     }
 

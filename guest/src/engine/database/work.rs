@@ -34,6 +34,24 @@ impl Database {
         self.within(Access::Read, "BEGIN", look)
     }
 
+    /// The same for a look at all rows, whatever their keys need of the program that made the file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Database::look`].
+    pub fn look_at_all<T>(
+        &mut self,
+        look: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        // What a shell's transaction has written, its own connection alone sees.
+        if self.in_transaction() || connection::is_in_memory(&self.file) {
+            return self.look(look);
+        }
+        // Puts right what another program has left.
+        self.inspect(|_| Ok(()))?;
+        self.as_source().look(look)
+    }
+
     /// Changes the database in one transaction, all or nothing. `what` names it in the history;
     /// whether it can be undone is said in `output`.
     ///

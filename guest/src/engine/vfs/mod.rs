@@ -22,7 +22,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::ffi;
+use rusqlite::{Connection, ffi};
 
 use crate::storage::{ErrorCode, OpenOptions, Role, Storage};
 use codes::Operation;
@@ -42,6 +42,23 @@ thread_local! {
 /// a write-ahead log right: a hundred times, ten seconds in all (`walTryBeginRead` in `wal.c`).
 pub fn allow_sleep(milliseconds: u32) {
     SLEEP.set(milliseconds);
+}
+
+/// Whether the file of a connection's database no longer has its name: it was replaced, renamed or
+/// deleted.
+pub(crate) fn has_moved(connection: &Connection) -> bool {
+    let mut moved: c_int = 0;
+    // SAFETY: the connection is open, and the argument is what the opcode takes. A file layer that
+    // does not know the opcode leaves it as it is.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_HAS_MOVED,
+            ptr::from_mut(&mut moved).cast(),
+        )
+    };
+    code == ffi::SQLITE_OK && moved != 0
 }
 
 /// What a registered file layer works with.

@@ -70,6 +70,8 @@ struct DumpRequest<'a> {
     data_only: bool,
     rowids: bool,
     system: bool,
+    /// What only the program has that made the file: `collation mine`.
+    needs: Vec<String>,
 }
 
 impl<'a> DumpRequest<'a> {
@@ -85,6 +87,7 @@ impl<'a> DumpRequest<'a> {
             data_only: arguments.flag("data_only"),
             rowids: arguments.flag(ROWIDS),
             system: !arguments.flag(NO_SYSTEM),
+            needs: Vec::new(),
         }
     }
 }
@@ -95,10 +98,15 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
     let wish = DumpRequest::of(arguments);
-    let dump = context
-        .engine
-        .database(arguments.db())?
-        .look(|work| Dump::write(work, &files, text_output, &wish))?;
+    let database = context.engine.database(arguments.db())?;
+    // Virtual tables are written as they are.
+    let needs = database.foreign_needs()?.into_iter();
+    let needs = needs.filter(|need| matches!(need.kind, "collation" | "function"));
+    let wish = DumpRequest {
+        needs: needs.map(|need| need.to_string()).collect(),
+        ..wish
+    };
+    let dump = database.look_at_all(|work| Dump::write(work, &files, text_output, &wish))?;
     let mut output = Output::default();
     let whole = dump.text_output.finish(&files, &mut output)? && !dump.full;
     output.extra.insert("objects".into(), dump.objects.into());
@@ -177,6 +185,13 @@ impl<'a> Dump<'a> {
         let whole = !data_only && wish.patterns.is_empty();
         if whole {
             self.settings(&BEFORE)?;
+        }
+        if !data_only && !wish.needs.is_empty() {
+            let needs = wish.needs.join(", ").replace(['\n', '\r'], " ");
+            let comment = format!(
+                "-- What only the program has that made the file, and this SQL needs: {needs}.\n"
+            );
+            self.statement(comment.as_bytes())?;
         }
         if !data_only {
             self.statement(b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
