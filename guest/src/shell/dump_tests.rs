@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::Connection;
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 
 use super::console::Page;
 use super::{Next, Shell};
@@ -17,10 +17,10 @@ use crate::registry::REGISTRY;
 use crate::settings::{CommandSettings, EngineLimits, EngineSettings, OutputLimits};
 
 /// A database file of a test's own.
-struct File(PathBuf);
+pub(super) struct File(pub(super) PathBuf);
 
 impl File {
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("sqlarium-dump-{}-{number}.db", std::process::id());
@@ -47,25 +47,8 @@ impl File {
     }
 
     /// What our shell prints.
-    fn shell(&self, script: &[u8]) -> String {
-        let settings = CommandSettings {
-            engine: EngineSettings {
-                database: self.0.to_str().unwrap().to_owned(),
-                title: "shop.db".into(),
-                in_memory: false,
-                limits: EngineLimits {
-                    sql_bytes: 32 << 20,
-                    ..EngineLimits::default()
-                },
-                ..EngineSettings::default()
-            },
-            output: OutputLimits {
-                text_bytes: 64 << 20,
-                ..OutputLimits::default()
-            },
-        };
-        let audience = Audience::Client(Toolset::all(&REGISTRY));
-        let mut context = Context::new(settings, &Alone, &REGISTRY, audience);
+    pub(super) fn shell(&self, script: &[u8]) -> String {
+        let mut context = context_of(self);
         let mut page = Page::new(64 << 20);
         let mut shell = Shell::new(false, None);
         for line in script.split(|&byte| byte == b'\n') {
@@ -93,30 +76,52 @@ impl Drop for File {
     }
 }
 
+/// What commands work with that are called on a file.
+pub(super) fn context_of(file: &File) -> Context {
+    let settings = CommandSettings {
+        engine: EngineSettings {
+            database: file.0.to_str().unwrap().to_owned(),
+            title: "shop.db".into(),
+            in_memory: false,
+            limits: EngineLimits {
+                sql_bytes: 32 << 20,
+                ..EngineLimits::default()
+            },
+            ..EngineSettings::default()
+        },
+        output: OutputLimits {
+            text_bytes: 64 << 20,
+            ..OutputLimits::default()
+        },
+    };
+    let audience = Audience::Client(Toolset::all(&REGISTRY));
+    Context::new(settings, &Alone, &REGISTRY, audience)
+}
+
+/// Rows in which values are equal if they are the same to the bit.
+pub(super) fn cells(connection: &Connection, sql: &str) -> Vec<Vec<Value>> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let width = statement.column_count();
+    let rows = statement.query_map([], |row| {
+        (0..width)
+            .map(|index| {
+                Ok(match row.get_ref(index)? {
+                    ValueRef::Real(real) => Value::Text(format!("real {:016x}", real.to_bits())),
+                    ValueRef::Text(text) => Value::Blob([b"text ", text].concat()),
+                    value => value.try_into().unwrap(),
+                })
+            })
+            .collect::<rusqlite::Result<Vec<Value>>>()
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
 /// All that there is: the schema, what the file says of itself, and every row of every table of its
 /// own with its rowid.
 fn contents(path: &Path) -> BTreeMap<String, Vec<Vec<Value>>> {
     let connection = Connection::open(path).unwrap();
-    let rows = |sql: &str| -> Vec<Vec<Value>> {
-        let mut statement = connection.prepare(sql).unwrap();
-        let width = statement.column_count();
-        let rows = statement.query_map([], |row| {
-            (0..width)
-                .map(|index| {
-                    Ok(match row.get_ref(index)? {
-                        // Equal to itself, and different from -0.0.
-                        rusqlite::types::ValueRef::Real(real) => {
-                            Value::Text(format!("real {:016x}", real.to_bits()))
-                        }
-                        rusqlite::types::ValueRef::Text(text) => {
-                            Value::Blob([b"text ", text].concat())
-                        }
-                        value => value.try_into().unwrap(),
-                    })
-                })
-                .collect::<rusqlite::Result<Vec<Value>>>()
-        });
-        let mut rows: Vec<_> = rows.unwrap().map(Result::unwrap).collect();
+    let rows = |sql: &str| {
+        let mut rows = cells(&connection, sql);
         rows.sort_by_key(|row| format!("{row:?}"));
         rows
     };
@@ -154,7 +159,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<Vec<Value>>> {
 }
 
 /// That the dump of a file is the same file again, to our shell and to SQLite.
-fn comes_back(file: &File) -> String {
+pub(super) fn comes_back(file: &File) -> String {
     let dump = file.dump();
     let before = contents(&file.0);
     assert_eq!(contents(&File::by_us(dump.as_bytes()).0), before, "{dump}");

@@ -27,6 +27,8 @@ mod listings;
 mod parameter;
 mod pending;
 mod redirect;
+#[cfg(test)]
+mod round_trip_tests;
 pub mod run;
 mod set;
 mod state;

@@ -17,6 +17,7 @@ use crate::engine::schema::catalogue::{quote, relations, text};
 use crate::engine::schema::objects::{Object, Stored, objects};
 use crate::engine::schema::pattern::Pattern;
 use crate::storage::streams::Files;
+use crate::text::lexer::{TokenKind, tokens};
 use crate::text::suggest::alternatives;
 
 mod literal;
@@ -359,8 +360,11 @@ impl<'a> Dump<'a> {
     /// A statement of the schema, however its text ends.
     fn sql(&mut self, sql: &str) -> Result<(), Failure> {
         // What follows a comment that no line break ends would be part of it.
-        let last = sql.rsplit('\n').next().unwrap_or_default();
-        let end = if last.contains("--") { "\n;\n" } else { ";\n" };
+        let last = tokens(sql).last().map(|token| token.kind);
+        let end = match last {
+            Some(TokenKind::LineComment) => "\n;\n",
+            _ => ";\n",
+        };
         self.statement(format!("{sql}{end}").as_bytes())
     }
 

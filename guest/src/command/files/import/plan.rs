@@ -61,9 +61,11 @@ impl Target {
     }
 
     fn column(&self, name: &str) -> Option<usize> {
-        let name = name.trim();
-        let same = |column: &TableColumn| column.name.eq_ignore_ascii_case(name);
-        self.columns.iter().position(same)
+        let find = |name: &str| {
+            let same = |column: &TableColumn| column.name.eq_ignore_ascii_case(name);
+            self.columns.iter().position(same)
+        };
+        find(name).or_else(|| find(name.trim()))
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
