@@ -230,7 +230,7 @@ impl<'a> Dump<'a> {
             self.sql(&object.sql)?;
         }
         if writable {
-            self.statement(b"PRAGMA writable_schema=OFF;\n")?;
+            self.statement(b"PRAGMA writable_schema=RESET;\n")?;
         }
         if data_only {
             return Ok(());

@@ -233,7 +233,7 @@ impl Layout {
                     parts.push(format!("split at {}", named(dialect.separator)));
                 }
                 if dialect.end == b'\r' {
-                    parts.push("with carriage returns as line ends".to_owned());
+                    parts.push("read with carriage returns as line ends".to_owned());
                 }
             }
         }
