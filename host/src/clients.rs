@@ -79,12 +79,16 @@ pub fn config(
             "Add this to settings.json (command \"zed: open settings\"; ~/.config/zed/settings.json):",
             servers("context_servers", plain),
         ),
-        unknown => bail!(
-            "There is no configuration for a client {unknown:?}. Did you mean {}? The known \
-             clients are {}; most others take what `sqlarium config cursor` prints.",
-            nearest(unknown),
-            CLIENTS.join(", "),
-        ),
+        unknown => {
+            let near = nearest(unknown);
+            let meant = near.map(|near| format!(" Did you mean {near}?"));
+            bail!(
+                "There is no configuration for a client {unknown:?}.{} The known clients are {}; \
+                 most others take what `sqlarium config cursor` prints.",
+                meant.unwrap_or_default(),
+                CLIENTS.join(", "),
+            )
+        }
     };
     Ok(format!("{place}\n\n{body}\n"))
 }
@@ -179,16 +183,18 @@ pub fn unicode(path: &Path) -> Result<String> {
     })
 }
 
-/// The known client that begins like it, or else takes the fewest edits.
-fn nearest(unknown: &str) -> &'static str {
-    let unknown = unknown.to_lowercase();
-    let edits = |known: &&str| {
-        (
-            !known.starts_with(&unknown),
-            strsim::levenshtein(&unknown, known),
-        )
-    };
-    CLIENTS.into_iter().min_by_key(edits).unwrap_or(CLIENTS[0])
+/// The known client that begins like it, or differs by a slip of the finger.
+fn nearest(unknown: &str) -> Option<&'static str> {
+    let unknown = unknown.to_lowercase().replace([' ', '_'], "-");
+    let begins = |known: &&str| known.starts_with(&unknown) || unknown.starts_with(known);
+    let slips = |known: &&str| strsim::damerau_levenshtein(&unknown, known);
+    let near = |known: &&str| slips(known) <= known.len().min(unknown.len()) / 4 + 1;
+    if unknown.is_empty() {
+        return None;
+    }
+    let known = CLIENTS.into_iter();
+    let typed = known.clone().filter(near).min_by_key(slips);
+    known.clone().find(begins).or(typed)
 }
 
 #[cfg(test)]
@@ -332,6 +338,20 @@ mod tests {
                 .to_string();
             assert!(
                 refusal.contains(&format!("Did you mean {meant}?")),
+                "{refusal}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_like_none_is_answered_with_the_list_alone() {
+        for typed in ["gemini", "windsurf", "", "red-hat", "copilot"] {
+            let refusal = config(typed, Path::new(EXE), None, Vec::new())
+                .expect_err(typed)
+                .to_string();
+            assert!(!refusal.contains("Did you mean"), "{refusal}");
+            assert!(
+                refusal.contains("The known clients are claude-code,"),
                 "{refusal}"
             );
         }

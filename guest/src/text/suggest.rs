@@ -1,8 +1,5 @@
 //! "Did you mean": the nearest of a list of names.
 
-/// How alike two names must be, from 0 to 1, for one to be offered for the other.
-const ALIKE: f64 = 0.72;
-
 /// How many names are offered at most.
 const OFFERED: usize = 3;
 
@@ -32,22 +29,30 @@ pub(crate) fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Up to `count` names that `given` may stand for, the likeliest first.
+/// Up to `count` names that `given` may stand for, the likeliest first. None is better than one that
+/// was not meant.
 pub(crate) fn closest<'a>(
     given: &str,
     names: impl IntoIterator<Item = &'a str>,
     count: usize,
 ) -> Vec<&'a str> {
-    // Names of tables come from the database: bounded, so that the comparison is too.
-    let given = fold(given);
-    let mut scored: Vec<(f64, &str)> = names
+    let given = Words::of(given);
+    let mut ranked: Vec<(Likeness, &str)> = names
         .into_iter()
-        .map(|name| (likeness(&given, &fold(name)), name))
-        .filter(|(score, _)| *score >= ALIKE)
+        .filter_map(|name| Some((likeness(&given, &Words::of(name))?, name)))
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    scored.truncate(count);
-    scored.into_iter().map(|(_, name)| name).collect()
+    ranked.sort();
+    ranked.dedup_by_key(|(_, name)| *name);
+    // Where it is a matter of spelling, nothing else was meant.
+    match ranked.first() {
+        Some((Likeness::Same, _)) => ranked.retain(|(found, _)| *found == Likeness::Same),
+        Some((Likeness::Slips(..), _)) => {
+            ranked.retain(|(found, _)| matches!(found, Likeness::Slips(..)));
+        }
+        _ => {}
+    }
+    ranked.truncate(count);
+    ranked.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Whether two names differ in case and in the way words are joined at most.
@@ -57,30 +62,120 @@ pub(crate) fn same(name: &str, other: &str) -> bool {
 
 /// Case and the way words are joined make no difference.
 fn fold(name: &str) -> String {
-    name.chars()
-        .take(128)
-        .filter(|c| !matches!(c, '_' | '-' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+    Words::of(name).joined
 }
 
-fn likeness(given: &str, name: &str) -> f64 {
-    if given.is_empty() || name.is_empty() {
-        return 0.0;
+/// How one name may stand for another, the likeliest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    /// They differ in case and joints.
+    Same,
+    /// One is the plural of the other.
+    Plural,
+    /// So many slips of the finger, and so many with the plural.
+    Slips(usize, usize),
+    /// The last words are what is given, and there are so many more: an `order` is a `sales_order`.
+    Kind(usize),
+    /// The words that are given are among those of the name.
+    Within(usize),
+    /// The other way round.
+    Without(usize),
+    /// One begins like the other: `desc`, `description`.
+    Start(usize),
+}
+
+/// A name in its words, in lower case.
+struct Words {
+    joined: String,
+    /// In the singular.
+    words: Vec<String>,
+}
+
+impl Words {
+    fn of(name: &str) -> Self {
+        let mut words: Vec<String> = vec![String::new()];
+        let mut small = false;
+        // Names of tables come from the database: bounded, so that the comparison is too.
+        for c in name.chars().take(128) {
+            if matches!(c, '_' | '-' | ' ' | '.') || c.is_uppercase() && small {
+                words.push(String::new());
+            }
+            if !matches!(c, '_' | '-' | ' ' | '.')
+                && let Some(word) = words.last_mut()
+            {
+                word.extend(c.to_lowercase());
+            }
+            small = c.is_lowercase();
+        }
+        words.retain(|word| !word.is_empty());
+        Self {
+            joined: words.concat(),
+            words: words.iter().map(|word| singular(word)).collect(),
+        }
     }
-    if given == name {
-        return 1.0;
+
+    fn singular(&self) -> String {
+        self.words.concat()
     }
-    // "customer" for "customers", "order" for "open_orders".
-    let (short, long) = if given.len() < name.len() {
-        (given, name)
-    } else {
-        (name, given)
+}
+
+fn singular(word: &str) -> String {
+    let stem = |end: &str, instead: &str| Some(word.strip_suffix(end)?.to_owned() + instead);
+    let found = match word.len() {
+        0..=3 => None,
+        _ if word.ends_with("ss") => None,
+        _ => stem("ies", "y")
+            .or_else(|| stem("sses", "ss"))
+            .or_else(|| stem("xes", "x"))
+            .or_else(|| stem("s", "")),
     };
-    if short.chars().count() >= 3 && long.contains(short) {
-        return 0.9 + 0.09 * short.len() as f64 / long.len() as f64;
+    found.unwrap_or_else(|| word.to_owned())
+}
+
+fn likeness(given: &Words, name: &Words) -> Option<Likeness> {
+    if given.joined.is_empty() || name.joined.is_empty() {
+        return None;
     }
-    strsim::normalized_damerau_levenshtein(given, name).max(strsim::jaro_winkler(given, name) - 0.1)
+    let (one, other) = (given.singular(), name.singular());
+    if given.joined == name.joined {
+        return Some(Likeness::Same);
+    }
+    if one == other {
+        return Some(Likeness::Plural);
+    }
+    let spelled = strsim::damerau_levenshtein(&given.joined, &name.joined);
+    let slips = spelled.min(strsim::damerau_levenshtein(&one, &other));
+    let length = |text: &str| text.chars().count();
+    let (shorter, longer) = {
+        let (a, b) = (length(&given.joined), length(&name.joined));
+        (a.min(b), a.max(b))
+    };
+    let first = |text: &str| text.chars().next();
+    let forgiven = match longer {
+        0..=2 => 0,
+        // In a word so short another first letter makes another word.
+        3..=4 if first(&one) != first(&other) => 0,
+        3..=7 => 1,
+        8..=11 => 2,
+        _ => 3,
+    };
+    if slips <= forgiven {
+        return Some(Likeness::Slips(slips, spelled));
+    }
+    let (few, many) = (&given.words, &name.words);
+    let more = many.len().abs_diff(few.len());
+    let contains = |all: &[String], some: &[String]| some.iter().all(|word| all.contains(word));
+    if many.ends_with(few) {
+        return Some(Likeness::Kind(more));
+    }
+    if contains(many, few) {
+        return Some(Likeness::Within(more));
+    }
+    if contains(few, many) {
+        return Some(Likeness::Without(more));
+    }
+    let begins = one.starts_with(&other) || other.starts_with(&one);
+    (begins && shorter >= 3).then_some(Likeness::Start(longer - shorter))
 }
 
 #[cfg(test)]
@@ -128,6 +223,75 @@ mod tests {
         assert_eq!(
             nearest("integrity_check", ["integrity-check"]),
             Some("integrity-check")
+        );
+    }
+
+    #[test]
+    fn what_is_offered_is_what_was_meant_or_nothing() {
+        let tables = [
+            "order_line",
+            "sales_order",
+            "customer",
+            "category",
+            "film_actor",
+        ];
+        let columns = [
+            "customer_id",
+            "first_name",
+            "description",
+            "amount",
+            "id",
+            "country_id",
+        ];
+        let functions = [
+            "substr",
+            "strftime",
+            "json_extract",
+            "group_concat",
+            "abs",
+            "max",
+        ];
+        for (given, names, meant) in [
+            ("orders", &tables[..], &["sales_order", "order_line"][..]),
+            ("order_lines", &tables, &["order_line"]),
+            ("OrderLine", &tables, &["order_line"]),
+            ("SalesOrders", &tables, &["sales_order"]),
+            ("customers", &tables, &["customer"]),
+            ("custmer", &tables, &["customer"]),
+            ("cust", &tables, &["customer"]),
+            ("tbl_customer", &tables, &["customer"]),
+            ("categories", &tables, &["category"]),
+            ("actors", &tables, &["film_actor"]),
+            ("actor", &tables, &["film_actor"]),
+            ("line", &tables, &["order_line"]),
+            ("invoices", &tables, &[]),
+            ("cars", &tables, &[]),
+            ("ale", &tables, &[]),
+            ("Country_ID", &columns, &["country_id"]),
+            ("county_id", &columns, &["country_id"]),
+            ("cuntry_id", &columns, &["country_id"]),
+            ("customerId", &columns, &["customer_id"]),
+            ("desc", &columns, &["description"]),
+            ("account", &columns, &[]),
+            ("mount", &columns, &["amount"]),
+            ("film_id", &columns, &["id"]),
+            ("name", &columns, &["first_name"]),
+            ("salary", &columns, &[]),
+            ("extract", &functions, &["json_extract"]),
+            ("substring", &functions, &["substr"]),
+            ("concat", &functions, &["group_concat"]),
+            ("sum", &functions, &[]),
+            ("gemini", &["claude-code", "cursor", "zed"], &[]),
+        ] {
+            assert_eq!(closest(given, names.iter().copied(), 3), meant, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_offered_once() {
+        assert_eq!(
+            did_you_mean("county_id", ["country_id", "city_id", "country_id"]).as_deref(),
+            Some("Did you mean country_id?")
         );
     }
 

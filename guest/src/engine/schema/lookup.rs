@@ -147,7 +147,11 @@ fn column(connection: &Connection, name: &str, sql: &str) -> Option<String> {
         told.push(format!("{table} has the columns {}.", list(&own)));
         columns.extend(own);
     }
-    let near = did_you_mean(name, columns.iter().map(String::as_str));
+    // One that is there was asked of another table.
+    let there = columns
+        .iter()
+        .any(|column| column.eq_ignore_ascii_case(name));
+    let near = did_you_mean(name, columns.iter().map(String::as_str)).filter(|_| !there);
     let sentences: Vec<String> = near.into_iter().chain(told).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
