@@ -2,7 +2,7 @@
 
 use rusqlite::ffi::{self, ErrorCode};
 
-use super::dialect;
+use super::{dialect, vectors};
 use crate::answer::failure::{Failure, Status, interrupted};
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::guard::pragma;
@@ -424,6 +424,9 @@ fn refused(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failu
     // Within SQLite a refusal can come back as an ordinary error, from a virtual table for example.
     if let Some(denial) = about.denial {
         return denied(denial, about.settings);
+    }
+    if let Some(failure) = vectors::failure(said) {
+        return failure;
     }
     let place = offset.map(|offset| {
         let (line, column) = scan::position(about.sql, offset);

@@ -2,13 +2,14 @@
 //!
 //! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on,
 //!   and [`dialect`]: one for SQL that was written for another database.
-//! - [`plan`]: how it would run.
+//! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run.
 
 mod dialect;
 pub(crate) mod errors;
 mod parameters;
 pub mod params;
 pub(crate) mod plan;
+mod vectors;
 
 #[cfg(test)]
 pub(super) use dialect::functions_elsewhere;

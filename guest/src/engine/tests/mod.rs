@@ -14,6 +14,7 @@ mod reads;
 mod rows;
 mod undo;
 mod undo_property;
+mod vectors;
 mod writes;
 
 use std::path::{Path, PathBuf};
