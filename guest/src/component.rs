@@ -231,7 +231,7 @@ impl command_export::Guest for Component {
             return Err(refuse(sentence));
         }
         // The arguments are wrong, or what they ask for is refused: the command line exits with another code.
-        let usage = Arguments::check(command, &arguments, &settings.engine).is_err();
+        let usage = Arguments::check(command, &arguments, &settings.engine, true).is_err();
         let mut context = person(settings);
         context.engine.interrupt().begin(None);
         let answer = invoke(command, &arguments, &mut context);
@@ -312,7 +312,7 @@ fn entry(command: &Command) -> command_export::Entry {
         group: command.group.name().into(),
         summary: command.summary.into(),
         database: command.database,
-        arguments: accepted(command, &EngineSettings::default())
+        arguments: accepted(command, &EngineSettings::default(), true)
             .into_iter()
             .map(|argument| {
                 let (shape, choices) = match argument.shape {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::interface::argument::accepted;
 use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
@@ -38,7 +39,8 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     context.engine.interrupt().name(command.name);
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = wants_json(given);
-    let result = Arguments::check(command, given, &context.settings.engine)
+    let person = context.audience.is_person();
+    let result = Arguments::check(command, given, &context.settings.engine, person)
         .and_then(|arguments| (command.run)(context, &arguments))
         .map(|mut output| {
             output.notes.extend(context.engine.news());
@@ -48,6 +50,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
     let usage = context.engine.interrupt().usage();
     let limits = &context.settings.output;
+    let advice = advice(command, context);
     let object = json.then(|| {
         let meter = Meter {
             elapsed: usage.time,
@@ -58,15 +61,13 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             Ok(output) if context.audience.is_person() => {
                 render::json::object(command.name, output, meter)
             }
-            Ok(output) => {
-                render::json::object_within(command.name, output, meter, limits, advice(command))
-            }
+            Ok(output) => render::json::object_within(command.name, output, meter, limits, &advice),
             Err(failure) => render::json::refusal(command.name, failure),
         }
     });
     let text = match (&object, &result) {
         (Some(object), _) => object.to_string(),
-        (None, Ok(output)) => render::text::render(advice(command), output, limits),
+        (None, Ok(output)) => render::text::render(&advice, output, limits),
         (None, Err(failure)) => render::text::refusal(failure),
     };
     Answer {
@@ -78,12 +79,28 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
 }
 
 /// How to get what an answer had no room for, by what the command takes.
-fn advice(command: &Command) -> &'static str {
-    if command.takes("sql") {
-        "ask for fewer columns, or page with LIMIT and OFFSET."
-    } else if command.takes("pattern") {
-        "narrow it with pattern."
-    } else {
-        "the owner can raise the budget."
+fn advice(command: &Command, context: &Context) -> String {
+    let person = context.audience.is_person();
+    let accepted = accepted(command, &context.settings.engine, person);
+    let takes = |name: &str| accepted.iter().any(|argument| argument.name == name);
+    let ways = [
+        (
+            "params",
+            "ask for fewer columns, or page with LIMIT and OFFSET",
+        ),
+        ("pattern", "narrow it with pattern"),
+        ("objects", "name fewer objects"),
+        ("topic", "ask for one topic"),
+        ("k", "ask for fewer with k"),
+        ("out", "write it to a file (out)"),
+    ];
+    let ways: Vec<&str> = ways
+        .into_iter()
+        .filter(|(argument, _)| takes(argument))
+        .map(|(_, way)| way)
+        .collect();
+    match ways.is_empty() {
+        true => "the owner can raise the budget.".to_owned(),
+        false => format!("{}.", ways.join(", or ")),
     }
 }

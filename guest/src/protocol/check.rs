@@ -15,7 +15,7 @@ use crate::settings::notes::Notes;
 pub fn check(registry: &'static Registry, settings: &ServerSettings) -> Result<(), String> {
     let engine = &settings.command.engine;
     let output = &settings.command.output;
-    Toolset::served(registry, &settings.tools, engine.undo.is_some())?;
+    Toolset::served(registry, &settings.tools, engine)?;
     Notes::read(&engine.notes)?;
     if output.rows > output.max_rows {
         return Err(format!(

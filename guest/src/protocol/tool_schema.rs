@@ -8,21 +8,24 @@ use serde_json::{Map, Value, json};
 
 use crate::command::interface::argument::{Argument, Shape, accepted};
 use crate::command::interface::command::{Command, Effect};
+use crate::command::interface::context::Context;
 use crate::settings::EngineSettings;
 
-/// The tool as it stands in `tools/list`.
-pub(crate) fn declare(command: &Command, settings: &EngineSettings) -> Value {
+/// The tool as it stands in `tools/list` for the client of this context.
+pub(crate) fn declare(command: &Command, context: &Context) -> Value {
+    let engine = &context.settings.engine;
+    let told = |text| context.audience.told(context.registry, command, text);
     json!({
         "name": command.tool_name(),
         "title": command.title,
-        "description": command.description,
-        "inputSchema": input(command, settings),
-        "annotations": annotations(command.effect),
+        "description": told(command.description),
+        "inputSchema": input(command, engine),
+        "annotations": annotations(command.effect_under(engine).unwrap_or(command.effect)),
     })
 }
 
 fn input(command: &Command, settings: &EngineSettings) -> Value {
-    let accepted = accepted(command, settings);
+    let accepted = accepted(command, settings, false);
     let properties: Map<String, Value> = accepted
         .iter()
         .map(|argument| (argument.name.to_owned(), property(argument)))
@@ -88,6 +91,7 @@ fn property(argument: &Argument) -> Value {
 fn annotations(effect: Effect) -> Value {
     let (reads, destructive, idempotent) = match effect {
         Effect::Reads => (true, false, true),
+        Effect::MayWrite => (false, true, false),
         Effect::Writes {
             destructive,
             idempotent,
@@ -104,19 +108,32 @@ fn annotations(effect: Effect) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::interface::audience::Audience;
     use crate::command::interface::toolset::Toolset;
+    use crate::host::Alone;
     use crate::registry::REGISTRY;
+    use crate::settings::CommandSettings;
 
-    fn size(tools: &str) -> usize {
-        // With everything on that makes them longer.
-        let settings = EngineSettings {
+    /// What a client works with that has these tools, and files.
+    fn context(tools: Toolset) -> Context {
+        let engine = EngineSettings {
             root: true,
             ..EngineSettings::default()
         };
-        let tools: Vec<Value> = Toolset::parse(&REGISTRY, tools)
-            .unwrap()
+        let settings = CommandSettings {
+            engine,
+            ..CommandSettings::default()
+        };
+        Context::new(settings, &Alone, &REGISTRY, Audience::Client(tools))
+    }
+
+    fn size(tools: &str) -> usize {
+        // With everything on that makes them longer.
+        let toolset = Toolset::parse(&REGISTRY, tools).unwrap();
+        let context = context(toolset.clone());
+        let tools: Vec<Value> = toolset
             .commands()
-            .map(|command| declare(command, &settings))
+            .map(|command| declare(command, &context))
             .collect();
         serde_json::to_string(&json!({ "tools": tools }))
             .unwrap()
@@ -151,12 +168,9 @@ mod tests {
 
     #[test]
     fn every_schema_is_of_the_portable_kind() {
-        let settings = EngineSettings {
-            root: true,
-            ..EngineSettings::default()
-        };
+        let context = context(Toolset::all(&REGISTRY));
         for command in REGISTRY.commands.iter().chain(REGISTRY.select) {
-            let tool = declare(command, &settings);
+            let tool = declare(command, &context);
             let schema = &tool["inputSchema"];
             assert_eq!(schema["type"], "object");
             assert_eq!(schema["additionalProperties"], false);
@@ -182,25 +196,24 @@ mod tests {
 
     #[test]
     fn annotations_follow_the_effect() {
-        let settings = EngineSettings::default();
-        let query = declare(REGISTRY.find("query").unwrap(), &settings);
+        let context = context(Toolset::all(&REGISTRY));
+        let query = declare(REGISTRY.find("query").unwrap(), &context);
         assert_eq!(
             query["annotations"],
             json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
         );
-        let exec = declare(REGISTRY.find("exec").unwrap(), &settings);
+        let exec = declare(REGISTRY.find("exec").unwrap(), &context);
         assert_eq!(exec["annotations"]["readOnlyHint"], false);
         assert_eq!(exec["annotations"]["destructiveHint"], true);
-        let create = declare(REGISTRY.find("create").unwrap(), &settings);
+        let create = declare(REGISTRY.find("create").unwrap(), &context);
         assert_eq!(create["annotations"]["destructiveHint"], false);
     }
 
     #[test]
     fn a_tool_without_arguments_of_its_own_still_has_properties() {
-        let tool = declare(
-            REGISTRY.find("databases").unwrap(),
-            &EngineSettings::default(),
-        );
+        let mut context = context(Toolset::all(&REGISTRY));
+        context.settings.engine.root = false;
+        let tool = declare(REGISTRY.find("databases").unwrap(), &context);
         assert_eq!(
             tool["inputSchema"],
             json!({

@@ -11,7 +11,7 @@ use crate::answer::failure::{Failure, Status};
 use crate::command::interface::audience::Audience;
 use crate::command::interface::command::{Command, Effect, Registry};
 use crate::command::interface::context::Context;
-use crate::command::interface::toolset::Toolset;
+use crate::command::interface::toolset::{Toolset, unserved};
 use crate::command::invoke::{Answer, invoke};
 pub use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
@@ -45,6 +45,10 @@ pub trait Toolbox {
     fn command(&self, tool: &str) -> Option<(&'static str, Effect)>;
     /// The tool that is served and that a client most likely meant by a name that is not.
     fn nearest(&self, tool: &str) -> Option<String>;
+    /// Why a tool that there is is not served, to end a sentence with.
+    fn unserved(&self, _tool: &str) -> Option<&'static str> {
+        None
+    }
     /// Runs a tool that is served; no answer if the client has cancelled the call.
     fn call(
         &mut self,
@@ -70,9 +74,9 @@ impl Served {
         let ServerSettings {
             mut command, tools, ..
         } = settings;
-        let undo = &mut command.engine.undo;
         // If the owner's choice cannot be read, nothing is served rather than everything.
-        let tools = Toolset::served(registry, &tools, undo.is_some()).unwrap_or_default();
+        let tools = Toolset::served(registry, &tools, &command.engine).unwrap_or_default();
+        let undo = &mut command.engine.undo;
         // What no tool can take back is not worth keeping.
         let useful = |undo: &Undo| undo.required || tools.can_undo();
         *undo = undo.take().filter(useful);
@@ -92,12 +96,10 @@ impl Toolbox for Served {
     fn declarations(&self) -> Vec<Map<String, Value>> {
         self.tools
             .commands()
-            .filter_map(
-                |command| match declare(command, &self.context.settings.engine) {
-                    Value::Object(tool) => Some(tool),
-                    _ => None,
-                },
-            )
+            .filter_map(|command| match declare(command, &self.context) {
+                Value::Object(tool) => Some(tool),
+                _ => None,
+            })
             .collect()
     }
 
@@ -106,12 +108,19 @@ impl Toolbox for Served {
     }
 
     fn command(&self, tool: &str) -> Option<(&'static str, Effect)> {
-        self.find(tool)
-            .map(|command| (command.name, command.effect))
+        let command = self.find(tool)?;
+        let effect = command.effect_under(&self.context.settings.engine)?;
+        Some((command.name, effect))
     }
 
     fn nearest(&self, tool: &str) -> Option<String> {
         self.tools.nearest(tool)
+    }
+
+    fn unserved(&self, tool: &str) -> Option<&'static str> {
+        let mut commands = self.context.registry.commands.iter();
+        let command = commands.find(|command| command.tool_name() == tool)?;
+        Some(unserved(command, &self.context.settings.engine).unwrap_or("with these --tools"))
     }
 
     fn call(
@@ -218,7 +227,9 @@ pub(crate) fn interrupted(
 ) -> Map<String, Value> {
     let caution = match effect {
         // It may have been aborted after its commit.
-        Effect::Writes { .. } => " It may have been committed: check before you repeat it.",
+        Effect::Writes { .. } | Effect::MayWrite => {
+            " It may have been committed: check before you repeat it."
+        }
         Effect::Reads => "",
     };
     let status = Status::Interrupted.name();
@@ -264,6 +275,9 @@ fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
     let mut shown: String = asked.chars().take(80).collect();
     if shown.len() < asked.len() {
         shown.push('…');
+    }
+    if let Some(why) = tools.unserved(asked) {
+        return format!("Unknown tool: {shown} is not served {why}.");
     }
     match tools.nearest(&shown) {
         Some(name) => format!("Unknown tool: {shown}. Did you mean {name}?"),

@@ -52,7 +52,7 @@ fn invoke(
     if let Some(db) = &shell.db {
         given.insert("db".into(), db.as_str().into());
     }
-    let mut arguments = Arguments::check(command, &given, &cx.context.settings.engine)?;
+    let mut arguments = Arguments::check(command, &given, &cx.context.settings.engine, true)?;
     for (name, value) in own {
         arguments = arguments.with(&name, value);
     }

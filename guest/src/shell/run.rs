@@ -6,7 +6,7 @@ use crate::answer::failure::{Failure, interrupted};
 use crate::answer::output::Output;
 use crate::command::interface::argument::{Shape, required};
 use crate::command::interface::arguments::Arguments;
-use crate::command::interface::command::{Command, Group, WRITES};
+use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::host::Interruption;
 use crate::storage::streams::STREAM;
@@ -23,7 +23,7 @@ pub const COMMAND: Command = Command {
                   runs; an open transaction is rolled back at the end.",
     arguments: &[required("input", Shape::Text, "The lines.")],
     database: true,
-    effect: WRITES,
+    effect: Effect::MayWrite,
     core: false,
     run,
 };

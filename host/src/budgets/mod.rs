@@ -92,7 +92,7 @@ impl Budgets {
     pub fn out_of_time(&self) -> String {
         format!(
             "Stopped: the call reached its time budget of {} (--timeout). Ask for less: add a \
-             WHERE or a LIMIT, use an index (see explain), or split the work.",
+             WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work.",
             show_time(self.timeout)
         )
     }
@@ -101,7 +101,7 @@ impl Budgets {
     pub fn out_of_fuel(&self) -> String {
         format!(
             "Stopped: the call reached its work budget of {} fuel (--fuel). Ask for less: add a \
-             WHERE or a LIMIT, use an index (see explain), or split the work.",
+             WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work.",
             self.fuel
         )
     }

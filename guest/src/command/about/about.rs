@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
-use crate::command::interface::argument::{Argument, DB, OUTPUT, Shape, option, positional};
+use crate::command::interface::argument::{Argument, Shape, accepted, option, positional};
 use crate::command::interface::arguments::Arguments;
-use crate::command::interface::command::{Command, Effect, Group, Registry};
+use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::command::interface::toolset::Toolset;
 use crate::text::suggest::did_you_mean;
@@ -76,7 +76,7 @@ pub(crate) fn help(context: &mut Context, arguments: &Arguments) -> Result<Outpu
     let served = context.audience.tools(context.registry);
     if arguments.flag("markdown") {
         return Ok(Output {
-            text: Some(reference(context.registry)),
+            text: Some(reference(&served, context)),
             ..Output::default()
         });
     }
@@ -94,7 +94,7 @@ pub(crate) fn help(context: &mut Context, arguments: &Arguments) -> Result<Outpu
         });
     match command {
         Some(command) => Ok(Output {
-            text: Some(page(command)),
+            text: Some(page(command, context)),
             ..Output::default()
         }),
         None => {
@@ -159,30 +159,33 @@ fn list(served: &Toolset, json: bool) -> Output {
 }
 
 /// All there is to know about one command.
-fn page(command: &Command) -> String {
+fn page(command: &Command, context: &Context) -> String {
     let mut text = format!("{}: {}.\n\n", command.name, command.summary);
-    let _ = writeln!(text, "{}\n", command.description);
+    let told = context
+        .audience
+        .told(context.registry, command, command.description);
+    let _ = writeln!(text, "{told}\n");
     let _ = writeln!(
         text,
         "Tool: {}. {}",
         command.tool_name(),
-        effect(command.effect)
+        effect(command, context)
     );
     text.push_str("Arguments:\n");
-    for argument in everything(command) {
+    for argument in everything(command, context) {
         let _ = writeln!(text, "  {}{}", argument.name, details(argument));
     }
     text
 }
 
 /// The whole reference, as Markdown.
-fn reference(registry: &Registry) -> String {
+fn reference(served: &Toolset, context: &Context) -> String {
     let mut text = String::from(
         "# Commands\n\nEach command is an MCP tool, `sqlarium_<command>`, and a subcommand, \
          `sqlarium <command>`.\n",
     );
     let mut group: Option<Group> = None;
-    for command in registry.commands {
+    for command in served.commands() {
         if group != Some(command.group) {
             let _ = write!(text, "\n## {}\n", command.group.name());
             group = Some(command.group);
@@ -192,25 +195,37 @@ fn reference(registry: &Registry) -> String {
             "\n### {}\n\n{}.\n\n{}\n\n{}\n\n",
             command.name,
             command.summary,
-            command.description,
-            effect(command.effect)
+            context
+                .audience
+                .told(context.registry, command, command.description),
+            effect(command, context)
         );
-        for argument in everything(command) {
+        for argument in everything(command, context) {
             let _ = writeln!(text, "- `{}`{}", argument.name, details(argument));
         }
     }
     text
 }
 
-fn everything(command: &Command) -> impl Iterator<Item = &Argument> {
-    let db = command.database.then_some(&DB);
-    command.arguments.iter().chain(db).chain([&OUTPUT])
+/// What it takes from this reader; from a person always all that there is.
+fn everything(command: &Command, context: &Context) -> Vec<&'static Argument> {
+    let person = context.audience.is_person();
+    let mut engine = context.settings.engine.clone();
+    engine.root |= person;
+    accepted(command, &engine, person)
 }
 
-fn effect(effect: Effect) -> &'static str {
+fn effect(command: &Command, context: &Context) -> &'static str {
+    let effect = match context.audience.is_person() {
+        true => command.effect,
+        false => command
+            .effect_under(&context.settings.engine)
+            .unwrap_or(command.effect),
+    };
     match effect {
         Effect::Reads => "Reads only.",
-        Effect::Writes {
+        Effect::MayWrite
+        | Effect::Writes {
             destructive: true, ..
         } => "Can change or replace existing data or files.",
         Effect::Writes {

@@ -3,10 +3,9 @@
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::text_output::OVERWRITE;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::interface::argument::{Shape, option, required};
+use crate::command::interface::argument::{OVERWRITE, Shape, option, required};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group, WRITES};
 use crate::command::interface::context::Context;

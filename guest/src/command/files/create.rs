@@ -14,7 +14,7 @@ pub(crate) const COMMAND: Command = Command {
     group: Group::Files,
     summary: "Create a new, empty database file",
     description: "Create a new, empty database file below the root. An existing file is never \
-                  changed. Needs a server started with --root.",
+                  changed.",
     arguments: &[required("path", Shape::OutputPath, "")],
     database: false,
     effect: Effect::Writes {

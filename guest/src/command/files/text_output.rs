@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::interface::argument::{Argument, Shape, option};
+use crate::command::interface::argument::{Argument, OVERWRITE, Shape, option};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::context::{Context, Outlet};
 use crate::storage::streams::{Files, STREAM, Writer};
 
 /// The file to make.
-pub(crate) const OUT: Argument = option("out", Shape::OutputPath, "File to create.");
-
-/// Whether an existing file may be replaced.
-pub(crate) const OVERWRITE: Argument =
-    option("overwrite", Shape::Flag, "Replace an existing file.");
+pub(crate) const OUT: Argument = option(
+    "out",
+    Shape::OutputPath,
+    "File to create below the root, instead of the answer.",
+);
 
 /// Where text goes.
 pub(crate) enum TextOutput {

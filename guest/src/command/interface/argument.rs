@@ -40,6 +40,17 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Whether a client can give such an argument under these settings: files are named below the root alone.
+    pub fn is_granted(&self, engine: &EngineSettings) -> bool {
+        match self {
+            Self::InputPath => engine.root,
+            Self::OutputPath => engine.root && !engine.readonly,
+            _ => true,
+        }
+    }
+}
+
 /// One argument of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
@@ -134,9 +145,29 @@ pub const DB: Argument = Argument {
     positional: false,
 };
 
-/// What a call of `command` may give under these settings, in the order of its declaration.
-pub fn accepted(command: &Command, settings: &EngineSettings) -> Vec<&'static Argument> {
-    let mut accepted: Vec<&'static Argument> = command.arguments.iter().collect();
+/// Whether an existing file may be replaced.
+pub const OVERWRITE: Argument = option("overwrite", Shape::Flag, "Replace an existing file.");
+
+/// What a call of `command` may give under these settings, in the order of its declaration. A person names any file, a
+/// client those that the owner granted.
+pub fn accepted(
+    command: &Command,
+    settings: &EngineSettings,
+    person: bool,
+) -> Vec<&'static Argument> {
+    let granted = |argument: &Argument| person || argument.shape.is_granted(settings);
+    let made = command
+        .arguments
+        .iter()
+        .find(|argument| argument.shape == Shape::OutputPath);
+    let mut accepted: Vec<&'static Argument> = command
+        .arguments
+        .iter()
+        .filter(|argument| match made {
+            Some(file) if **argument == OVERWRITE => granted(file),
+            _ => granted(argument),
+        })
+        .collect();
     if command.database && settings.root {
         accepted.push(&DB);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::argument::{Argument, DB, OUTPUT, accepted};
+use super::argument::{Argument, DB, OUTPUT, Shape, accepted};
 use super::command::Command;
 use super::reading::{is_absent, read, takes};
 use crate::answer::failure::{Failure, Status};
@@ -24,8 +24,9 @@ impl Arguments {
         command: &Command,
         given: &Map<String, Value>,
         settings: &EngineSettings,
+        person: bool,
     ) -> Result<Self, Failure> {
-        let accepted = accepted(command, settings);
+        let accepted = accepted(command, settings, person);
         let mut values = Map::new();
         let mut problems = Vec::new();
         let mut strangers = Vec::new();
@@ -140,6 +141,20 @@ fn unknown(
     if name == DB.name && command.database {
         return "db is refused: only a server started with --root can open other databases.".into();
     }
+    if let Some(argument) = command
+        .arguments
+        .iter()
+        .find(|argument| argument.name == name)
+    {
+        return match argument.shape {
+            Shape::InputPath => {
+                format!("{name} is refused: only a server started with --root reads files.")
+            }
+            _ => format!(
+                "{name} is refused: only a server started with --root, and without --readonly, makes files."
+            ),
+        };
+    }
     let shown: String = name.chars().take(40).collect();
     let mut problem = format!("{} takes no argument {}", command.name, Value::from(shown));
     let near = nearest(name, accepted.iter().map(|argument| argument.name));
@@ -183,6 +198,7 @@ mod tests {
             REGISTRY.find(command).unwrap(),
             &given,
             &EngineSettings::default(),
+            false,
         )
     }
 
@@ -318,7 +334,7 @@ mod tests {
             unreachable!()
         };
         let arguments =
-            Arguments::check(REGISTRY.find("tables").unwrap(), &given, &settings).unwrap();
+            Arguments::check(REGISTRY.find("tables").unwrap(), &given, &settings, false).unwrap();
         assert_eq!(arguments.db(), Some("x.db"));
         assert!(refusal("help", json!({"db": "x.db"})).contains("no argument \"db\""));
     }

@@ -33,24 +33,35 @@ impl Audience {
         let Some(hint) = &failure.hint else {
             return failure;
         };
-        let sentences: Vec<String> = hint
-            .split_inclusive(". ")
-            .filter(|sentence| self.can_follow(registry, command, sentence))
-            .map(|sentence| self.reword(registry, sentence))
-            .collect();
-        let hint = sentences.concat().trim_end().to_owned();
+        let hint = self.told(registry, command, hint);
         Failure {
             hint: (!hint.is_empty()).then_some(hint),
             ..failure
         }
     }
 
+    /// As much of a text on `command` as this reader can follow: sentences that name other tools, or arguments that
+    /// it does not take, are left out.
+    pub fn told(&self, registry: &Registry, command: &Command, text: &str) -> String {
+        let sentences: Vec<String> = text
+            .split_inclusive(". ")
+            .filter(|sentence| self.can_follow(registry, command, sentence))
+            .map(|sentence| self.reword(registry, sentence))
+            .collect();
+        sentences.concat().trim_end().to_owned()
+    }
+
     fn can_follow(&self, registry: &Registry, command: &Command, sentence: &str) -> bool {
         let Self::Client(served) = self else {
             return true;
         };
-        let binds = command.takes("params") || !words(sentence).any(|word| word == "params");
-        binds && tools(registry, sentence).all(|tool| served.find(&tool.tool_name()).is_some())
+        let takes = |served: &Toolset, word: &str| match word {
+            "params" => command.takes(word),
+            "dry_run" => served.commands().any(|command| command.takes(word)),
+            _ => true,
+        };
+        words(sentence).all(|word| takes(served, word))
+            && tools(registry, sentence).all(|tool| served.find(&tool.tool_name()).is_some())
     }
 
     fn reword(&self, registry: &Registry, sentence: &str) -> String {

@@ -1,16 +1,19 @@
 //! A command, as data: a tool of the protocol and a subcommand of the command line.
 
-use super::argument::Argument;
+use super::argument::{Argument, Shape};
 use super::arguments::Arguments;
 use super::context::Context;
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
+use crate::settings::EngineSettings;
 
 /// What a command does to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Changes nothing, by the engine's own guard.
     Reads,
+    /// Changes data, or makes files, in some of its calls: the others work where nothing may be written.
+    MayWrite,
     /// Changes data, or makes files.
     Writes {
         /// Whether something that was there can be gone afterwards.
@@ -109,6 +112,25 @@ impl Command {
         match self.group {
             Group::Select => self.name.to_owned(),
             _ => format!("sqlarium_{}", self.name.replace('-', "_")),
+        }
+    }
+
+    /// What it can do to data where a client is granted this; none if no call of it can work there.
+    pub fn effect_under(&self, engine: &EngineSettings) -> Option<Effect> {
+        let lacks = |argument: &Argument| argument.required && !argument.shape.is_granted(engine);
+        if self.arguments.iter().any(lacks) {
+            return None;
+        }
+        let out = |argument: &Argument| argument.shape == Shape::OutputPath;
+        let file = self.arguments.iter().find(|argument| out(argument));
+        match self.effect {
+            Effect::Writes { .. } if engine.readonly => None,
+            Effect::MayWrite if engine.readonly => Some(Effect::Reads),
+            // All that it writes is a file.
+            Effect::MayWrite if file.is_some_and(|file| !file.shape.is_granted(engine)) => {
+                Some(Effect::Reads)
+            }
+            effect => Some(effect),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `--tools`: which commands a client is served.
 
 use super::command::{Command, Group, Registry};
+use crate::settings::EngineSettings;
 use crate::text::suggest::nearest;
 
 /// The commands that are served as tools; to a client there are no others.
@@ -63,28 +64,31 @@ impl Toolset {
         Ok(Self { commands })
     }
 
-    /// What the owner chose, and the commands of undo only if `undo` says that it is on.
+    /// What the owner chose, without what can never work under these settings.
     ///
     /// # Errors
     /// As for [`Toolset::parse`], and if a command is named that is not served.
-    pub fn served(registry: &'static Registry, choice: &str, undo: bool) -> Result<Self, String> {
+    pub fn served(
+        registry: &'static Registry,
+        choice: &str,
+        engine: &EngineSettings,
+    ) -> Result<Self, String> {
         let mut toolset = Self::parse(registry, choice)?;
-        if !undo {
-            let named = choice.split(',').map(str::trim);
-            for command in toolset.commands.iter().filter(|c| c.group == Group::Undo) {
-                if named.clone().any(|word| names(command, word)) {
-                    return Err(format!(
-                        "--tools: {} is not served with --no-undo or --readonly, where no write is \
-                         recorded.",
-                        command.name
-                    ));
-                }
+        let named = choice.split(',').map(str::trim);
+        for command in &toolset.commands {
+            if let Some(why) = unserved(command, engine)
+                && named.clone().any(|word| names(command, word))
+            {
+                return Err(format!("--tools: {} is not served {why}.", command.name));
             }
-            toolset
-                .commands
-                .retain(|command| command.group != Group::Undo);
         }
-        Ok(toolset)
+        toolset
+            .commands
+            .retain(|command| unserved(command, engine).is_none());
+        match toolset.commands.is_empty() {
+            true => Err("--tools: none of these is served under the other flags.".into()),
+            false => Ok(toolset),
+        }
     }
 
     /// Whether what was written can be listed or undone.
@@ -153,6 +157,18 @@ impl Toolset {
         let near = nearest(&tool, stems.iter().map(String::as_str))?;
         let index = stems.iter().position(|stem| stem == near)?;
         names.into_iter().nth(index)
+    }
+}
+
+/// Why a command can never work under these settings, if so, to end a sentence with.
+pub fn unserved(command: &Command, engine: &EngineSettings) -> Option<&'static str> {
+    if command.group == Group::Undo && engine.undo.is_none() {
+        return Some("with --no-undo or --readonly, where no write is recorded");
+    }
+    match command.effect_under(engine) {
+        Some(_) => None,
+        None if engine.readonly => Some("with --readonly"),
+        None => Some("without --root, below which it finds files"),
     }
 }
 

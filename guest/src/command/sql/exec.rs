@@ -17,7 +17,8 @@ pub(crate) const COMMAND: Command = Command {
     summary: "Run one statement that writes",
     description: "Run one SQL statement that writes (INSERT, UPDATE, DELETE, CREATE, ALTER, DROP) \
                   and commit it. Returns the number of changed rows, the last rowid, and the rows \
-                  of RETURNING. For several statements use batch. Refused: ATTACH, VACUUM INTO, \
+                  of RETURNING. For several statements use \
+                  sqlarium_batch. Refused: ATTACH, VACUUM INTO, \
                   extensions.",
     arguments: &[
         required("sql", Shape::Sql, "One statement."),

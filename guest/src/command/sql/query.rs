@@ -15,10 +15,10 @@ pub(crate) const COMMAND: Command = Command {
     group: Group::Sql,
     summary: "Run one statement that reads",
     description: "Run one SQL statement that reads (SELECT, WITH, VALUES, EXPLAIN, a PRAGMA that \
-                  reads) and get its rows. Statements that write are refused: use exec. Pass \
-                  values through params, not inside the SQL. Returns 200 rows unless limit says \
-                  otherwise, at most 10000, and reports if more rows exist. Text output cuts long \
-                  cells and blobs; output json has them whole.",
+                  reads) and get its rows. Statements that write are refused. To write, use \
+                  sqlarium_exec. Pass values through params, not inside the SQL. Returns 200 rows \
+                  unless limit says otherwise, at most 10000, and reports if more rows exist. \
+                  Text output cuts long cells and blobs; output json has them whole, if they fit.",
     arguments: &[required("sql", Shape::Sql, "One statement."), PARAMS, LIMIT],
     database: true,
     effect: Effect::Reads,

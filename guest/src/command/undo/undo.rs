@@ -40,7 +40,7 @@ pub(crate) const UNDO: Command = Command {
             min: 1,
             max: i64::MAX,
         },
-        "Its number, which its answer and history tell; the last one that was not undone if left \
+        "Its number, which its answer tells; the last one that was not undone if left \
          out.",
     )],
     database: true,

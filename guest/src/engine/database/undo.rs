@@ -110,7 +110,7 @@ impl Database {
                 Status::NotFound,
                 format!("This session has no write {number}."),
             )
-            .hint("history lists the writes.")),
+            .hint("sqlarium_history lists the writes.")),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 use serde_json::Value;
 
 use self::literal::literal;
-use super::text_output::{OUT, OVERWRITE, TextOutput};
+use super::text_output::{OUT, TextOutput};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
-use crate::command::interface::argument::{Shape, option, positional};
+use crate::command::interface::argument::{OVERWRITE, Shape, option, positional};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
@@ -29,8 +29,8 @@ pub(crate) const COMMAND: Command = Command {
     group: Group::Files,
     summary: "Write the database as SQL that recreates it",
     description: "Write a snapshot of the database, or of the objects whose names match, as SQL \
-                  that recreates schema and rows in sqlite3: to a new file below the root (out), \
-                  or into the answer, cut if too long. For the schema alone use schema.",
+                  that recreates schema and rows in sqlite3; the answer is cut if too long. For \
+                  the schema alone use sqlarium_schema.",
     arguments: &[
         positional("objects", Shape::Text, "LIKE pattern for names; * means %."),
         option("data_only", Shape::Flag, "INSERT statements only."),
@@ -38,10 +38,7 @@ pub(crate) const COMMAND: Command = Command {
         OVERWRITE,
     ],
     database: true,
-    effect: Effect::Writes {
-        destructive: true,
-        idempotent: false,
-    },
+    effect: Effect::MayWrite,
     core: false,
     run,
 };

@@ -2,11 +2,11 @@
 
 use rusqlite::types::ValueRef;
 
-use super::text_output::{OUT, OVERWRITE, TextOutput};
+use super::text_output::{OUT, TextOutput};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::answer::value::Value;
-use crate::command::interface::argument::{Shape, option, positional};
+use crate::command::interface::argument::{OVERWRITE, Shape, option, positional};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
@@ -28,13 +28,16 @@ pub(crate) const COMMAND: Command = Command {
     title: "Export",
     group: Group::Files,
     summary: "Write a table or the rows of a query as CSV, JSON or another format",
-    description: "Write all rows of a table, or of one statement that reads, to a new file below \
-                  the root (out), or into the answer, cut if too long. Default format: by file \
-                  extension, else csv. In csv, NULL is empty and '' is \"\".",
+    description: "Write all rows of a table, or of one statement that reads, as csv or in another \
+                  format; the answer is cut if too long. In csv, NULL is empty and '' is \"\".",
     arguments: &[
         positional("table", Shape::Text, "Table or view; or give sql."),
         option("sql", Shape::Sql, "One statement that reads."),
-        option("format", Shape::Choice(&FORMATS), ""),
+        option(
+            "format",
+            Shape::Choice(&FORMATS),
+            "Default: by file extension, else csv.",
+        ),
         OUT,
         OVERWRITE,
         option(
@@ -44,10 +47,7 @@ pub(crate) const COMMAND: Command = Command {
         ),
     ],
     database: true,
-    effect: Effect::Writes {
-        destructive: true,
-        idempotent: false,
-    },
+    effect: Effect::MayWrite,
     core: false,
     run,
 };

@@ -15,6 +15,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, text};
 use crate::engine::schema::columns::{ColumnKind, TableColumn, columns, rowid};
 use crate::engine::schema::resolve::find;
+use crate::text::count::count;
 use crate::text::escape::visible;
 use crate::text::suggest::did_you_mean;
 
@@ -67,7 +68,13 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         Some(Value::Integer(rows)) => rows,
         _ => 0,
     };
-    Ok(plan.created(tokenizer, rows))
+    let mut output = plan.created(tokenizer, rows);
+    let how = "To search it, use sqlarium_search";
+    let how = context.audience.told(context.registry, &COMMAND, how);
+    if let (Some(text), false) = (&mut output.text, how.is_empty()) {
+        text.push_str(&format!("{how} with table {}.\n", plan.index));
+    }
+    Ok(output)
 }
 
 /// What will be made.
@@ -305,13 +312,11 @@ impl Plan {
         let triggers = ["insert", "delete", "update"].map(|event| self.trigger(event));
         let mut output = Output {
             text: Some(format!(
-                "Created {} over {} of {} ({rows} {} indexed)\n\
-                 To search it, use search with table {}.\n",
+                "Created {} over {} of {} ({} indexed)\n",
                 self.index,
                 self.columns.join(", "),
                 self.table,
-                if rows == 1 { "row" } else { "rows" },
-                self.index
+                count(rows, "row"),
             )),
             ..Output::default()
         };

@@ -161,7 +161,7 @@ fn choose(
 }
 
 fn none(what: &str, old: &[String]) -> Failure {
-    let mut hint = "The command index-text creates one for the text columns of a table.".to_owned();
+    let mut hint = "sqlarium_index_text creates one for the text columns of a table.".to_owned();
     if !old.is_empty() {
         hint.push_str(" FTS3 and FTS4 tables can be searched with MATCH in SQL.");
     }

@@ -223,7 +223,7 @@ fn without_an_index_the_hint_is_index_text() {
         json!({"query": "fox"}),
     );
     assert_eq!(status, Status::NotFound);
-    assert!(sentence.contains("index-text"), "{sentence}");
+    assert!(sentence.contains("sqlarium_index_text"), "{sentence}");
 }
 
 #[test]
