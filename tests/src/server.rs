@@ -296,10 +296,15 @@ impl Answer {
             .iter()
             .filter_map(|block| block["text"].as_str())
             .collect();
+        let text = texts.join("\n");
         Self {
-            text: texts.join("\n"),
             refused: result["isError"] == true,
-            object: result["structuredContent"].clone(),
+            object: match result.get("structuredContent") {
+                Some(object) => object.clone(),
+                // Where a line has room for one form alone, it is the text.
+                None => serde_json::from_str(&text).unwrap_or_default(),
+            },
+            text,
         }
     }
 }

@@ -297,7 +297,7 @@ fn a_command_gives_the_command_line_what_it_gives_an_agent() {
 
 #[test]
 fn every_command_is_compared_but_those_of_a_session() {
-    let mut server = Server::ready(["--no-undo"]);
+    let mut server = Server::ready(["--no-undo", "--root", "."]);
     let list = server.ask("tools/list", json!({}));
     let compared: BTreeSet<String> = calls()
         .iter()
@@ -315,7 +315,7 @@ fn every_command_is_compared_but_those_of_a_session() {
 
 #[test]
 fn every_tool_is_a_command_and_every_command_is_a_tool() {
-    let mut server = Server::ready([""; 0]);
+    let mut server = Server::ready(["--root", "."]);
     let list = server.ask("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().expect("tools");
     let name = |tool: &Value| {

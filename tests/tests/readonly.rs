@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use serde_json::json;
-use sqlarium_tests::{Folder, Server};
+use sqlarium_tests::{Folder, Server, run};
 
 const SHOP: &str = "
     CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT);
@@ -193,13 +193,22 @@ fn readonly_refuses_every_write_everywhere() {
         "PRAGMA user_version = 5",
         "PRAGMA journal_mode = WAL",
     ] {
-        for command in ["query", "exec", "batch"] {
-            let (status, sentences) = server.refusal(command, json!({ "sql": sql }));
-            assert_eq!(status, "readonly", "{command} {sql}: {sentences}");
+        let (status, sentences) = server.refusal("query", json!({ "sql": sql }));
+        assert_eq!(status, "readonly", "{sql}: {sentences}");
+        // A client has no tool for it; a person and the shell have.
+        let lines = server.call("run", json!({ "input": format!("{sql};") }));
+        assert!(
+            lines.refused && lines.text.contains("--readonly"),
+            "{sql}: {}",
+            lines.text
+        );
+        for command in ["exec", "batch"] {
+            let file = path.to_str().expect("a path");
+            let ended = run([command, file, sql, "--readonly"]);
+            assert_eq!(ended.code, Some(1), "{command} {sql}");
+            assert!(ended.stderr.contains("--readonly"), "{}", ended.stderr);
         }
     }
-    let (_, sentences) = server.refusal("exec", json!({ "sql": "DELETE FROM items" }));
-    assert!(sentences.contains("--readonly"), "{sentences}");
     assert_eq!(server.rows("SELECT count(*) FROM items"), json!([[2]]));
     drop(server);
     assert_eq!(fs::read(&path).expect("the file"), bytes);
@@ -217,8 +226,19 @@ fn readonly_makes_no_files() {
             .copied()
             .chain(["--db", path.to_str().expect("a path")]),
     );
-    let (status, _) = server.refusal("create", json!({ "path": "new.db" }));
-    assert_eq!(status, "readonly");
+    let lines = json!({ "input": ".backup new.db\n.save new.db\n.once new.txt\nSELECT 1;\n.output new.txt" });
+    assert!(server.call("run", lines).refused);
+    let (status, _) = server.refusal("dump", json!({ "out": "new.sql" }));
+    assert_eq!(status, "syntax");
+    for (command, file) in [("create", "new.db"), ("backup", "new.db")] {
+        let shop = path.to_str().expect("a path");
+        let mut arguments = vec![command];
+        arguments.extend((command == "backup").then_some(shop));
+        let new = root.join(file);
+        arguments.extend([new.to_str().expect("a path"), "--readonly"]);
+        let ended = run(&arguments);
+        assert_eq!(ended.code, Some(1), "{command}: {}", ended.stderr);
+    }
     assert_eq!(folder.files(), ["shop.db"]);
 }
 
@@ -318,7 +338,8 @@ fn a_wal_file_in_a_folder_that_cannot_be_written_is_read() {
         let mut server = Server::spawn(&mut command);
         server.initialize();
         look_around(&mut server);
-        let (status, _) = server.refusal("exec", json!({ "sql": "DELETE FROM items" }));
+        let command = if flags.is_empty() { "exec" } else { "query" };
+        let (status, _) = server.refusal(command, json!({ "sql": "DELETE FROM items" }));
         assert_eq!(status, "readonly");
         assert_eq!(server.finish().code, Some(0));
         assert_eq!(folder.files(), ["shop.db"]);
