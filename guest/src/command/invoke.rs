@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::interface::argument::accepted;
 use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
@@ -80,9 +79,6 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
 
 /// How to get what an answer had no room for, by what the command takes.
 fn advice(command: &Command, context: &Context) -> String {
-    let person = context.audience.is_person();
-    let accepted = accepted(command, &context.settings.engine, person);
-    let takes = |name: &str| accepted.iter().any(|argument| argument.name == name);
     let ways = [
         (
             "params",
@@ -96,7 +92,7 @@ fn advice(command: &Command, context: &Context) -> String {
     ];
     let ways: Vec<&str> = ways
         .into_iter()
-        .filter(|(argument, _)| takes(argument))
+        .filter(|(argument, _)| context.takes(command, argument))
         .map(|(_, way)| way)
         .collect();
     match ways.is_empty() {

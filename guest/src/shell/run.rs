@@ -10,6 +10,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::host::Interruption;
 use crate::storage::streams::STREAM;
+use crate::text::count::count;
 
 /// `run` in the command table.
 pub const COMMAND: Command = Command {
@@ -77,7 +78,6 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
     }
     if shell.errors() > 0 {
         let errors = shell.errors();
-        let what = if errors == 1 { "error" } else { "errors" };
         let rest = if context.engine.interrupt().interruption().is_some() {
             "the lines after it were not run"
         } else if shell.bails() {
@@ -85,7 +85,9 @@ pub fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         } else {
             "the other lines ran"
         };
-        output.notes.push(format!("{errors} {what}; {rest}."));
+        output
+            .notes
+            .push(format!("{}; {rest}.", count(errors, "error")));
     }
     output.extra.insert("errors".into(), shell.errors().into());
     context

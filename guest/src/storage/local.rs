@@ -49,8 +49,9 @@ impl Storage for Local {
         Err(ErrorCode::Denied)
     }
 
-    fn exists(&self, _name: &str, _writable: bool) -> Result<bool> {
-        Ok(false)
+    fn exists(&self, name: &str, writable: bool) -> Result<bool> {
+        let there = fs::metadata(name);
+        Ok(there.is_ok_and(|file| !writable || !file.permissions().readonly()))
     }
 }
 

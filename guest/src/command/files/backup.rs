@@ -77,7 +77,11 @@ pub(crate) fn backup(context: &mut Context, arguments: &Arguments) -> Result<Out
     })?;
     staged_database.publish()?;
     let mut output = Output {
-        text: Some(format!("Wrote {file} ({bytes} bytes, {pages} pages)\n")),
+        text: Some(format!(
+            "Wrote {file} ({}, {})\n",
+            count(bytes, "byte"),
+            count(pages, "page")
+        )),
         ..Output::default()
     };
     output.extra.insert("file".into(), file.into());
@@ -147,8 +151,9 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
         })
     })?;
     output.text = Some(format!(
-        "Restored {} from {file} ({pages} pages)\n",
-        database.title()
+        "Restored {} from {file} ({})\n",
+        database.title(),
+        count(pages, "page")
     ));
     if holds.objects > 0 {
         output

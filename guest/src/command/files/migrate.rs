@@ -21,6 +21,7 @@ use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, rows};
 use crate::engine::schema::objects::{Object, Stored, objects};
 use crate::engine::schema::soundness;
+use crate::text::count::count;
 
 /// `migrate` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -126,8 +127,8 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     };
     output.notes.push(format!(
         "Created {name} from {file}: {} and {}, equal in both files.",
-        counted(tables.len() as u64, "table"),
-        counted(total.unsigned_abs(), "row")
+        count(tables.len() as u64, "table"),
+        count(total.unsigned_abs(), "row")
     ));
     if let Some(why) = copied {
         output.notes.push(format!(
@@ -148,11 +149,6 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         json!({"source": file, "destination": name, "tables": tables.len(), "rows": total}),
     );
     Ok(output)
-}
-
-fn counted(number: u64, unit: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {unit}{end}")
 }
 
 /// Why a database was not made again.

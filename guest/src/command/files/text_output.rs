@@ -122,8 +122,7 @@ impl TextOutput {
                 let text = String::from_utf8_lossy(&bytes);
                 if matches!(text, std::borrow::Cow::Owned(_)) {
                     output.notes.push(
-                        "Bytes that are not UTF-8 are shown as �; a file (out) gets them \
-                         unchanged."
+                        "Bytes that are not UTF-8 are shown as �; a file gets them unchanged."
                             .into(),
                     );
                 }

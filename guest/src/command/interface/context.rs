@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
+use super::argument::accepted;
 use super::audience::Audience;
-use super::command::Registry;
+use super::command::{Command, Registry};
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::settings::CommandSettings;
@@ -30,6 +31,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// Whether this reader can give `command` an argument of this name.
+    pub fn takes(&self, command: &Command, name: &str) -> bool {
+        accepted(command, &self.settings.engine, self.audience.is_person())
+            .iter()
+            .any(|argument| argument.name == name)
+    }
+
     /// A context for what the owner chose. Opens no database yet.
     pub fn new(
         settings: CommandSettings,

@@ -12,6 +12,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, quote, rows, text};
 use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
+use crate::text::count::count;
 
 /// `analyze` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -115,7 +116,10 @@ fn report(
         (Some(name), 0) => format!("{name} is empty: there is nothing to gather."),
         (None, 0) => "All tables are empty: there is nothing to gather.".into(),
         (_, 1) => format!("Analyzed {}.", tables[0]),
-        (_, many) => format!("Analyzed {many} tables; empty tables have no statistics."),
+        (_, many) => format!(
+            "Analyzed {}; empty tables have no statistics.",
+            count(many, "table")
+        ),
     });
     if !tables.is_empty() {
         output.notes.push(

@@ -12,6 +12,7 @@ use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Relation, is_stop, quote, relations, rows, text};
 use crate::engine::schema::resolve::find;
 use crate::engine::schema::soundness::Soundness;
+use crate::text::count::count;
 
 /// `integrity-check` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -208,8 +209,8 @@ fn report(found: Findings, table: Option<&Relation>, pragma: &str, tables: usize
             ("problem", "TEXT"),
         ];
         output.notes.push(format!(
-            "{problems} {}: {} of {pragma}, {} of foreign_key_check.",
-            if problems == 1 { "problem" } else { "problems" },
+            "{}: {} of {pragma}, {} of foreign_key_check.",
+            count(problems, "problem"),
             found.structure,
             found.references
         ));

@@ -27,8 +27,8 @@ pub(crate) const COMMAND: Command = Command {
 
 /// Runs `databases`.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let readonly = context.settings.engine.readonly;
     let database = context.engine.database(arguments.db())?;
+    let readonly = !database.is_writable();
     let title = database.title().to_owned();
     database.inspect(|connection| list(connection, &title, readonly))
 }
@@ -81,7 +81,31 @@ fn list(connection: &Connection, title: &str, readonly: bool) -> rusqlite::Resul
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::command::tests::{File, context, json_of};
+    use crate::settings::EngineSettings;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_readonly_whoever_forbids_it() {
+        let file = File::new("CREATE TABLE t(x)");
+        let readonly = |settings| {
+            let object = json_of(&mut context(settings), "databases", json!({}));
+            object["rows"][0][6].clone()
+        };
+        assert_eq!(readonly(file.settings()), 0);
+        assert_eq!(readonly(EngineSettings::default()), 0);
+        let forbidden = EngineSettings {
+            readonly: true,
+            ..file.settings()
+        };
+        assert_eq!(readonly(forbidden), 1);
+        let mut permissions = std::fs::metadata(file.path()).unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(file.path(), permissions).unwrap();
+        assert_eq!(readonly(file.settings()), 1);
+    }
 
     #[test]
     fn a_database_is_listed_with_its_size_encoding_and_journal_mode() {

@@ -51,6 +51,7 @@ use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::host::interrupt::InterruptCheck;
 use crate::settings::{EngineSettings, OutputLimits};
+use crate::storage;
 
 /// The guards that are in force: all of them, but for tests of each alone.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +192,12 @@ impl Database {
     /// What the database is called in answers.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// Whether the file may be written: neither the owner nor the machine forbids it.
+    pub fn is_writable(&self) -> bool {
+        let there = || storage::granted().exists(&self.file, true) == Ok(true);
+        !self.settings.readonly && (connection::is_in_memory(&self.file) || there())
     }
 
     /// Closes the connection, if there is one; the next call opens it again.

@@ -8,6 +8,7 @@ use crate::answer::output::Output;
 use crate::engine::undo::Summary;
 use crate::engine::undo::schema_diff::Object;
 use crate::engine::undo::tally::Counts;
+use crate::text::count::count;
 
 /// What becomes of an object of the schema.
 pub(super) struct Change<'a> {
@@ -43,7 +44,7 @@ impl Change<'_> {
     fn words(&self) -> String {
         let rows = match self.rows {
             Some(1) => " with 1 row".to_owned(),
-            Some(rows) if rows > 0 => format!(" with {rows} rows"),
+            Some(rows) if rows > 0 => format!(" with {}", count(rows, "row")),
             _ => String::new(),
         };
         match self.what {

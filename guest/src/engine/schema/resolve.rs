@@ -44,10 +44,9 @@ pub(crate) fn find(
         (Some(near), _) => visible(&near).into_owned(),
         (None, 0) => "The database has no tables.".to_owned(),
         (None, 1..=10) => format!("Tables and views: {}.", visible(&names.join(", "))),
-        (None, many) => format!(
-            "The database has {many} tables and views; the tool tables lists \
-                                 them."
-        ),
+        (None, many) => {
+            format!("sqlarium_tables lists the {many} tables and views of the database.")
+        }
     };
     let shown: String = name.chars().take(100).collect();
     Ok(Err(Failure::new(

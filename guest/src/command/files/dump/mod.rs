@@ -113,8 +113,12 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         output.extra.insert("more".into(), true.into());
         output.notes.push(format!(
             "The SQL is cut: it is longer than {limit} bytes (--text), and this part of it \
-             does not recreate the database. Give out to write all of it to a file below the \
-             root, or objects to dump fewer of them."
+             does not recreate the database. {}Name objects to dump fewer of them.",
+            if context.takes(&COMMAND, OUT.name) {
+                "Give out to write all of it to a file below the root. "
+            } else {
+                ""
+            }
         ));
     }
     Ok(output)

@@ -16,6 +16,7 @@ use crate::engine::schema::columns::{ColumnKind, columns};
 use crate::engine::statement::params::Params;
 use crate::render::mode::{Escape, Format, Mode, Printer};
 use crate::storage::streams::STREAM;
+use crate::text::count::count;
 
 /// The formats, as the sqlite3 program names them.
 pub(crate) const FORMATS: [&str; 8] = [
@@ -130,21 +131,26 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let mut output = Output::default();
     let whole = text_output.finish(&files, &mut output)? && !cut;
     output.extra.insert("rows_written".into(), rows.into());
-    let unit = if rows == 1 { "row" } else { "rows" };
     if !whole {
         output.extra.insert("more".into(), true.into());
         // A mode that measures its columns has held them all back.
         let shown = if format.mode.aligned() {
             String::new()
         } else {
-            format!("{rows} {unit} shown; ")
+            format!("{} shown; ", count(rows, "row"))
         };
         output.notes.push(format!(
-            "{shown}more rows exist than fit into {limit} bytes (--text). Give out to write \
-             all rows to a file below the root, or sql with LIMIT and OFFSET."
+            "{shown}more rows exist than fit into {limit} bytes (--text): {}page with sql, LIMIT and OFFSET.",
+            if context.takes(&COMMAND, OUT.name) {
+                "give out to write them all to a file below the root, or "
+            } else {
+                ""
+            }
         ));
     } else if arguments.text(OUT.name).is_some_and(|out| out != STREAM) {
-        output.notes.push(format!("{rows} {unit} written."));
+        output
+            .notes
+            .push(format!("{} written.", count(rows, "row")));
     }
     // A stream holds the rows and nothing else.
     if !lost.is_empty() && arguments.text(OUT.name) != Some(STREAM) {

@@ -141,7 +141,7 @@ fn output_that_does_not_fit_is_cut_at_a_row_and_reported() {
         serde_json::from_str(object["text"].as_str().unwrap()).expect("whole rows");
     assert_eq!(object["rows_written"], rows.as_array().unwrap().len());
     let shown = text(&mut context, "export", json!({"table": "t"}));
-    assert!(shown.contains("Give out"), "{shown}");
+    assert!(shown.contains("give out"), "{shown}");
 }
 
 #[test]

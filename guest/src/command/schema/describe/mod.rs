@@ -19,6 +19,7 @@ use crate::engine::schema::columns::{self, ColumnKind, TableColumn};
 use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 use crate::settings::notes::Note;
+use crate::text::count::count;
 use crate::text::escape::visible;
 
 /// `describe` in the command table.
@@ -103,9 +104,9 @@ pub(crate) fn describe_table(
                 );
             } else {
                 output.text = Some(format!(
-                    "{about}{}, {} sample rows:\n{}",
+                    "{about}{}, {}:\n{}",
                     table.shown(),
-                    sample.rows.len(),
+                    count(sample.rows.len(), "sample row"),
                     crate::render::text::sample(&sample, limits)
                 ));
             }
@@ -150,7 +151,7 @@ fn page(
 ) -> rusqlite::Result<Output> {
     let columns = columns(connection, table)?;
     let sql = stored_sql(connection, table)?;
-    let count = Counter::default().count(connection, table)?;
+    let counted = Counter::default().count(connection, table)?;
     let indexes = indexes(connection, |index| {
         index.table == table.name && index.schema == table.schema
     })?;
@@ -158,10 +159,9 @@ fn page(
     let triggers = triggers(connection, table)?;
 
     let mut head = format!("{} ({})", table.shown(), title(table, sql.as_deref()));
-    match &count {
-        Count::Exact(1) => head.push_str(", 1 row"),
-        Count::Exact(count) => _ = write!(head, ", {count} rows"),
-        Count::AtLeast(count) => _ = write!(head, ", at least {count} rows"),
+    match &counted {
+        Count::Exact(rows) => _ = write!(head, ", {}", count(*rows, "row")),
+        Count::AtLeast(rows) => _ = write!(head, ", at least {}", count(*rows, "row")),
         Count::Uncounted => {}
         Count::Failed(why) => _ = write!(head, ", rows could not be counted: {why}"),
     }
@@ -187,13 +187,13 @@ fn page(
     extra.insert("kind".into(), table.kind.as_str().into());
     extra.insert("strict".into(), table.strict.into());
     extra.insert("without_rowid".into(), table.without_rowid.into());
-    let exact = if let Count::Exact(count) = count {
-        Some(count)
+    let exact = if let Count::Exact(counted) = counted {
+        Some(counted)
     } else {
         None
     };
     extra.insert("table_rows".into(), exact.into());
-    if let Count::AtLeast(least) = count {
+    if let Count::AtLeast(least) = counted {
         extra.insert("table_rows_at_least".into(), least.into());
     }
     extra.insert("indexes".into(), indexes.iter().map(Index::json).collect());
