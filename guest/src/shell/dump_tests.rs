@@ -83,6 +83,7 @@ pub(super) fn context_of(file: &File) -> Context {
             database: file.0.to_str().unwrap().to_owned(),
             title: "shop.db".into(),
             in_memory: false,
+            root: true,
             limits: EngineLimits {
                 sql_bytes: 32 << 20,
                 ..EngineLimits::default()
