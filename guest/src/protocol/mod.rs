@@ -34,6 +34,8 @@ mod budget_tests;
 #[cfg(test)]
 mod sent_tests;
 #[cfg(test)]
+mod served_tests;
+#[cfg(test)]
 mod testing;
 
 pub use check::{check, warnings};
