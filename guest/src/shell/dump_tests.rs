@@ -414,3 +414,13 @@ fn a_row_of_several_megabytes_comes_back() {
     );
     assert!(comes_back(&file).len() > 9_000_000);
 }
+
+#[test]
+fn a_dump_of_an_old_schema_may_hold_strings_in_double_quotes() {
+    let script = "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n\
+        CREATE TABLE t(b CHECK(b IN (\"x\",\"y\")));\nINSERT INTO \"t\" VALUES('x');\n\
+        CREATE INDEX i ON t(b) WHERE b=\"x\";\nCOMMIT;\n";
+    File::by_us(script.as_bytes());
+    let typed = File::empty().shell(b"CREATE TABLE t(b CHECK(b IN (\"x\",\"y\")));\n");
+    assert!(typed.contains("no such column"), "{typed}");
+}

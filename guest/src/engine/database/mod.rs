@@ -43,6 +43,7 @@ use super::statement::Unprepared;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
 use super::statement::params::Params;
+use super::statement::quoting::{self, Strings};
 pub(crate) use super::undo::history::Held;
 use super::undo::history::History;
 use super::undo::reader::Reader;
@@ -313,8 +314,16 @@ impl Database {
         self.authorizer.enter(Mode::Inspect);
         let result = self
             .connection()
+            .and_then(|connection| self.lenient(connection))
             .and_then(|connection| look(connection).map_err(|error| self.failure(&error, "", 0)));
         self.end(result)
+    }
+
+    /// Lets statements of our own meet views with strings in double quotes; the next of a client's
+    /// ends it.
+    fn lenient<'c>(&self, connection: &'c Connection) -> Result<&'c Connection, Failure> {
+        quoting::allow(connection, Strings::Views).map_err(|error| self.failure(&error, "", 0))?;
+        Ok(connection)
     }
 
     fn unprepared(&self, unprepared: Unprepared, sql: &str, start: usize) -> Failure {

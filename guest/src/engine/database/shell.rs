@@ -3,7 +3,7 @@
 use std::io;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Statement, StatementStatus};
+use rusqlite::{Connection, Statement, StatementStatus};
 
 use super::Database;
 use crate::answer::failure::{Failure, Status};
@@ -11,6 +11,7 @@ use crate::answer::value::Value;
 use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::{Mode, Rule};
 use crate::engine::statement::params;
+use crate::engine::statement::quoting;
 use crate::engine::statement::{self, Unprepared};
 use crate::text::{complete, scan};
 
@@ -85,6 +86,14 @@ pub struct Counters {
     pub runs: i32,
     /// Memory of the compiled statement, in bytes.
     pub memory: i32,
+}
+
+/// Whether a statement may be of a dump, which makes tables in a transaction and without foreign keys:
+/// that is the text of a file.
+fn is_dump(connection: &Connection, sql: &str) -> bool {
+    !connection.is_autocommit()
+        && scan::first_word(sql).eq_ignore_ascii_case("CREATE")
+        && connection.db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY) == Ok(false)
 }
 
 impl Database {
@@ -275,7 +284,16 @@ impl Database {
                 self.explains_triggers,
             )
             .map_err(Unprepared::Sqlite)?;
-        statement::one(connection, sql, &self.authorizer, true)
+        let compiled = statement::one(connection, sql, &self.authorizer, true);
+        match compiled {
+            Err(Unprepared::Sqlite(error))
+                if quoting::is_string(&error) && is_dump(connection, sql) =>
+            {
+                self.authorizer.enter(self.authorizer.mode());
+                statement::of_file(connection, sql, &self.authorizer)
+            }
+            compiled => compiled,
+        }
     }
 
     fn drive(

@@ -54,8 +54,6 @@ impl StagedDatabase {
             // defensive mode would insist on, and it is brought to the disk once, when
             // it gets its name.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
-            // The text of a schema that comes from elsewhere means what it meant there.
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
             connection.execute_batch(
                 "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; \
                  PRAGMA foreign_keys=OFF",
@@ -124,7 +122,7 @@ impl StagedDatabase {
     /// Whatever SQLite or a rule refuses.
     pub fn schema(&self, sql: &str) -> Result<(), Failure> {
         self.authorizer.enter(Mode::Write);
-        let statement = statement::one(&self.connection, sql, &self.authorizer, true);
+        let statement = statement::of_file(&self.connection, sql, &self.authorizer);
         let mut statement = statement.map_err(|unprepared| match unprepared {
             Unprepared::Empty => errors::empty(),
             Unprepared::Nul => errors::nul(),

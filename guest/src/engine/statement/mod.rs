@@ -3,12 +3,14 @@
 //! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on,
 //!   and [`dialect`]: one for SQL that was written for another database.
 //! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run.
+//! - [`quoting`]: strings in double quotes.
 
 mod dialect;
 pub(crate) mod errors;
 mod parameters;
 pub mod params;
 pub(crate) mod plan;
+pub(crate) mod quoting;
 mod vectors;
 
 #[cfg(test)]
@@ -18,6 +20,7 @@ use rusqlite::{Batch, Connection, Statement};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 
+use self::quoting::Strings;
 use super::guard::authorizer::Authorizer;
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
@@ -47,6 +50,44 @@ pub fn one<'c>(
     if only && sql.contains('\0') {
         return Err(Unprepared::Nul);
     }
+    let allow = |strings| quoting::allow(connection, strings).map_err(Unprepared::Sqlite);
+    allow(quoting::needed_by(sql))?;
+    match first(connection, sql, authorizer, only) {
+        Err(Unprepared::Sqlite(error)) if quoting::is_string(&error) => {
+            // It may be in a view or a trigger; then the statement is the same with other quotes.
+            let again = quoting::strict_names(sql).and_then(|sql| {
+                allow(Strings::Views).ok()?;
+                authorizer.enter(authorizer.mode());
+                first(connection, &sql, authorizer, only).ok()
+            });
+            match again {
+                Some(statement) => Ok(statement),
+                None => {
+                    allow(Strings::Nowhere)?;
+                    Err(Unprepared::Sqlite(error))
+                }
+            }
+        }
+        prepared => prepared,
+    }
+}
+
+/// Prepares the one statement of `sql`, which is the text of a file: strings may be in double quotes.
+pub fn of_file<'c>(
+    connection: &'c Connection,
+    sql: &str,
+    authorizer: &Authorizer,
+) -> Result<Statement<'c>, Unprepared> {
+    quoting::allow(connection, Strings::Everywhere).map_err(Unprepared::Sqlite)?;
+    first(connection, sql, authorizer, true)
+}
+
+fn first<'c>(
+    connection: &'c Connection,
+    sql: &str,
+    authorizer: &Authorizer,
+    only: bool,
+) -> Result<Statement<'c>, Unprepared> {
     let mut batch = Batch::new(connection, sql);
     let statement = batch
         .next()

@@ -10,6 +10,7 @@ mod files;
 mod guards;
 mod layers;
 mod params;
+mod quoting;
 mod reads;
 mod rows;
 mod undo;
