@@ -38,12 +38,13 @@ use self::followed::Followed;
 use super::connection;
 use super::connection::Access;
 use super::guard::authorizer::{Authorizer, Mode};
+use super::schema::blame::{self, Explanation};
 use super::schema::lookup;
 use super::statement::Unprepared;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
+use super::statement::leniency::{self, Leniency, Strings};
 use super::statement::params::Params;
-use super::statement::quoting::{self, Strings};
 pub(crate) use super::undo::history::Held;
 use super::undo::history::History;
 use super::undo::reader::Reader;
@@ -322,7 +323,8 @@ impl Database {
     /// Lets statements of our own meet views with strings in double quotes; the next of a client's
     /// ends it.
     fn lenient<'c>(&self, connection: &'c Connection) -> Result<&'c Connection, Failure> {
-        quoting::allow(connection, Strings::Views).map_err(|error| self.failure(&error, "", 0))?;
+        leniency::allow(connection, Leniency::of(Strings::Views))
+            .map_err(|error| self.failure(&error, "", 0))?;
         Ok(connection)
     }
 
@@ -352,6 +354,11 @@ impl Database {
             denial: denial.as_ref(),
         };
         let failure = errors::from_sqlite(error, &about);
+        if let (None, None, Some(link)) = (&about.interruption, about.denial, &self.link)
+            && let Some(failure) = self.of_the_schema(&link.connection, error, sql)
+        {
+            return failure;
+        }
         let (Status::NotFound, None, Some(link)) = (failure.status, &failure.hint, &self.link)
         else {
             return failure;
@@ -361,6 +368,21 @@ impl Database {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
+    }
+
+    /// The failure for an error that comes from what the schema says, rather than `sql`.
+    fn of_the_schema(
+        &self,
+        connection: &Connection,
+        error: &rusqlite::Error,
+        sql: &str,
+    ) -> Option<Failure> {
+        self.authorizer.enter(Mode::Inspect);
+        let explained =
+            |status| move |it: Explanation| Failure::new(status, it.message).hint(it.hint);
+        blame::out_of_step(connection, error, sql)
+            .map(explained(Status::InvalidState))
+            .or_else(|| blame::explain(connection, error, sql).map(explained(Status::Unsupported)))
     }
 
     /// Ends a call: nothing stays open, whatever happened, but for a shell.

@@ -10,8 +10,8 @@ use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::engine::connection::Access;
 use crate::engine::guard::authorizer::{Mode, Rule};
+use crate::engine::statement::leniency;
 use crate::engine::statement::params;
-use crate::engine::statement::quoting;
 use crate::engine::statement::{self, Unprepared};
 use crate::text::{complete, scan};
 
@@ -287,7 +287,7 @@ impl Database {
         let compiled = statement::one(connection, sql, &self.authorizer, true);
         match compiled {
             Err(Unprepared::Sqlite(error))
-                if quoting::is_string(&error) && is_dump(connection, sql) =>
+                if leniency::is_string(&error) && is_dump(connection, sql) =>
             {
                 self.authorizer.enter(self.authorizer.mode());
                 statement::of_file(connection, sql, &self.authorizer)

@@ -160,6 +160,8 @@ struct AuthorizerState {
     enabled: bool,
     seen: Observed,
     denial: Option<Denial>,
+    /// Whether the schema is trusted for the statement at hand, in what is harmless.
+    lends: bool,
     /// Tables of R-Trees, which prepare their writes whenever they are opened.
     shadows: HashSet<String>,
 }
@@ -174,6 +176,7 @@ impl Authorizer {
                 enabled: true,
                 seen: Observed::default(),
                 denial: None,
+                lends: false,
                 shadows: HashSet::new(),
             }),
         })
@@ -238,6 +241,12 @@ impl Authorizer {
         self.state().mode
     }
 
+    /// Whether views and triggers may use what SQLite lets no schema use that is not trusted: of the
+    /// rest, this gate keeps what is known to be left.
+    pub fn lend(&self, on: bool) {
+        self.state().lends = on;
+    }
+
     /// Lets an R-Tree prepare its writes to this table of its own.
     /// Answers whether that is new.
     pub fn allow_rtree_shadow(&self, table: &str) -> bool {
@@ -296,6 +305,26 @@ impl AuthorizerState {
                 ..
             } if table_name.eq_ignore_ascii_case("sqlite_dbpage") => {
                 Err((Rule::Pages, "use sqlite_dbpage".into(), None))
+            }
+            A::Read { table_name, .. }
+                if self.lends && context.accessor.is_some() && looks_inside(table_name) =>
+            {
+                Err((
+                    Rule::Function,
+                    format!("read {table_name} in a view or trigger"),
+                    None,
+                ))
+            }
+            A::Function { function_name }
+                if self.lends
+                    && context.accessor.is_some()
+                    && UNTRUSTED.contains(&function_name) =>
+            {
+                Err((
+                    Rule::Function,
+                    format!("call {function_name}() in a view or trigger"),
+                    None,
+                ))
             }
             A::Select | A::Read { .. } | A::Recursive => Ok(()),
             A::Function { function_name } => function(function_name),
@@ -421,6 +450,32 @@ impl AuthorizerState {
             }
         }
     }
+}
+
+/// Functions that no schema may use which is not trusted, but for those that are harmless.
+const UNTRUSTED: [&str; 8] = [
+    "fts5",
+    "fts5_get_locale",
+    "geopoly_debug",
+    "optimize",
+    "rtreecheck",
+    "rtreedepth",
+    "rtreenode",
+    "sqlite_log",
+];
+
+/// Whether a table shows the engine rather than data.
+fn looks_inside(table: &str) -> bool {
+    let table = table.to_ascii_lowercase();
+    table.starts_with("pragma_")
+        || [
+            "bytecode",
+            "tables_used",
+            "sqlite_stmt",
+            "dbstat",
+            "fts3tokenize",
+        ]
+        .contains(&table.as_str())
 }
 
 /// Functions that reach outside of the database or into the engine. Most are not compiled in; the rule holds all the same.

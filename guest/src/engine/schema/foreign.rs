@@ -68,7 +68,7 @@ pub(crate) struct Affected {
     index: Option<String>,
     computed: Vec<String>,
     /// What is missing.
-    needs: String,
+    pub needs: String,
 }
 
 impl Affected {
@@ -226,6 +226,16 @@ fn module(sql: &str) -> Option<String> {
         None => scan::words(sql).last()?,
     };
     Some(name)
+}
+
+/// The module of a virtual table of `main`, in lower case.
+pub(crate) fn module_of(connection: &Connection, table: &str) -> Option<String> {
+    let sql = connection.query_row(
+        "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE",
+        [table],
+        |row| text(row, 0),
+    );
+    module(&sql.ok()?).map(|name| name.to_lowercase())
 }
 
 fn is_known(connection: &Connection, module: &str) -> rusqlite::Result<bool> {

@@ -248,6 +248,14 @@ fn from_code(error: ffi::Error, said: &str, about: &ErrorContext<'_>) -> Failure
             ),
         )
         .hint("Handle the value in parts, for example with substr()."),
+        ErrorCode::DatabaseCorrupt if is_a_limit(said) => Failure::new(
+            Status::TooBig,
+            format!(
+                "The schema of {title} goes beyond a limit of this build ({}); the file is not damaged.",
+                said.strip_prefix("malformed database schema ").unwrap_or(said)
+            ),
+        )
+        .hint("A program whose SQLite has larger limits can read it."),
         ErrorCode::DatabaseCorrupt => Failure::new(
             Status::Corrupt,
             format!("{title} is damaged: {said}."),
@@ -303,6 +311,21 @@ fn from_code(error: ffi::Error, said: &str, about: &ErrorContext<'_>) -> Failure
             format!("SQLite reports {said} (code {}).", error.extended_code),
         ),
     }
+}
+
+/// Whether SQLite could not read a schema only because it was too much for it.
+fn is_a_limit(said: &str) -> bool {
+    said.starts_with("malformed database schema")
+        && [
+            "Expression tree is too large",
+            "Recursion limit",
+            "stack overflow",
+            "too big",
+            "too many",
+            "too deep",
+        ]
+        .iter()
+        .any(|limit| said.contains(limit))
 }
 
 fn constraint(code: i32, said: &str) -> Failure {
@@ -398,7 +421,7 @@ fn readonly(code: i32, about: &ErrorContext<'_>) -> Failure {
             Status::InvalidState,
             format!("{title} was moved or replaced while it was open."),
         )
-        .hint("Restart the server."),
+        .hint("Try again: the next call opens the file that has the name then."),
         _ if about.writes => unwritable(title),
         _ => writes("write to the database", about.settings),
     }
@@ -468,6 +491,9 @@ fn refused(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failu
              texts.",
         );
     }
+    if said.contains("subqueries nested too deep") {
+        return failure(Status::TooBig).hint("Query the tables that the views read.");
+    }
     if said.contains("nested too deep") {
         return failure(Status::TooBig)
             .hint("A trigger fires itself again, directly or through other triggers.");
@@ -485,10 +511,13 @@ fn refused(said: &str, offset: Option<usize>, about: &ErrorContext<'_>) -> Failu
         )
         .hint("It was written by a newer SQLite, or it is damaged.");
     }
-    if said.starts_with("Expression tree is too large")
-        || said.contains("too many")
-        || said.contains("stack overflow")
-    {
+    if said.starts_with("Expression tree is too large") {
+        return failure(Status::TooBig).hint(
+            "Instead of many terms joined by OR, use IN (…); put many values into a table or into params \
+             as JSON: IN (SELECT value FROM json_each(?)).",
+        );
+    }
+    if said.contains("too many") || said.contains("stack overflow") {
         return failure(Status::TooBig)
             .hint("Split the statement, or put the values into params or a table.");
     }

@@ -3,24 +3,26 @@
 //! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on,
 //!   and [`dialect`]: one for SQL that was written for another database.
 //! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run.
-//! - [`quoting`]: strings in double quotes.
+//! - [`leniency`]: what the text of a file may that a client's may not.
 
 mod dialect;
 pub(crate) mod errors;
+pub(crate) mod leniency;
 mod parameters;
 pub mod params;
 pub(crate) mod plan;
-pub(crate) mod quoting;
 mod vectors;
 
 #[cfg(test)]
 pub(super) use dialect::functions_elsewhere;
+use std::borrow::Cow;
+
 use rusqlite::{Batch, Connection, Statement};
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 
-use self::quoting::Strings;
+use self::leniency::{Leniency, Strings};
 use super::guard::authorizer::Authorizer;
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::Value;
@@ -50,26 +52,36 @@ pub fn one<'c>(
     if only && sql.contains('\0') {
         return Err(Unprepared::Nul);
     }
-    let allow = |strings| quoting::allow(connection, strings).map_err(Unprepared::Sqlite);
-    allow(quoting::needed_by(sql))?;
-    match first(connection, sql, authorizer, only) {
-        Err(Unprepared::Sqlite(error)) if quoting::is_string(&error) => {
-            // It may be in a view or a trigger; then the statement is the same with other quotes.
-            let again = quoting::strict_names(sql).and_then(|sql| {
-                allow(Strings::Views).ok()?;
-                authorizer.enter(authorizer.mode());
-                first(connection, &sql, authorizer, only).ok()
-            });
-            match again {
-                Some(statement) => Ok(statement),
-                None => {
-                    allow(Strings::Nowhere)?;
-                    Err(Unprepared::Sqlite(error))
-                }
+    let allow = |leniency| leniency::allow(connection, leniency).map_err(Unprepared::Sqlite);
+    let mut leniency = Leniency::needed_by(sql);
+    allow(leniency)?;
+    authorizer.lend(false);
+    let refused = match first(connection, sql, authorizer, only) {
+        Err(Unprepared::Sqlite(error)) => error,
+        prepared => return prepared,
+    };
+    let mut text = Cow::Borrowed(sql);
+    let mut again = leniency.for_the_schema(connection, &refused);
+    while again {
+        if leniency.strings == Strings::Views {
+            // Then the client's own names get quotes that are never around strings.
+            match leniency::strict_names(sql) {
+                Some(strict) => text = strict,
+                None => break,
             }
         }
-        prepared => prepared,
+        allow(leniency)?;
+        authorizer.enter(authorizer.mode());
+        authorizer.lend(leniency.trusted);
+        match first(connection, &text, authorizer, only) {
+            Ok(statement) => return Ok(statement),
+            Err(Unprepared::Sqlite(error)) => again = leniency.for_the_schema(connection, &error),
+            Err(_) => break,
+        }
     }
+    allow(Leniency::default())?;
+    authorizer.lend(false);
+    Err(Unprepared::Sqlite(refused))
 }
 
 /// Prepares the one statement of `sql`, which is the text of a file: strings may be in double quotes.
@@ -78,7 +90,7 @@ pub fn of_file<'c>(
     sql: &str,
     authorizer: &Authorizer,
 ) -> Result<Statement<'c>, Unprepared> {
-    quoting::allow(connection, Strings::Everywhere).map_err(Unprepared::Sqlite)?;
+    leniency::allow(connection, Leniency::of(Strings::Everywhere)).map_err(Unprepared::Sqlite)?;
     first(connection, sql, authorizer, true)
 }
 

@@ -13,6 +13,7 @@ mod params;
 mod quoting;
 mod reads;
 mod rows;
+mod schemas;
 mod undo;
 mod undo_property;
 mod vectors;

@@ -244,7 +244,8 @@ impl Search<'_> {
             return Ok(output);
         }
         let failure = match self.ask(database, query, self.form) {
-            Err(failure) if failure.status == Status::Corrupt || is_unexplained(&failure) => {
+            // Out of step, or without what keeps its text.
+            Err(failure) if failure.status == Status::InvalidState || is_unexplained(&failure) => {
                 failure
             }
             other => return other,

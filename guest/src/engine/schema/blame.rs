@@ -1,0 +1,243 @@
+//! Which part of a schema an error comes from, whose it is, and what still works.
+
+use rusqlite::{Connection, ffi};
+
+use super::catalogue::{quote, text};
+use super::foreign::{Foreign, Need, belongs};
+use super::fts::{Content, text_indexes};
+use crate::text::scan;
+
+/// An error, explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Explanation {
+    /// What is the matter, as a sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// A part of the schema that an error may come from.
+struct Part {
+    kind: String,
+    name: String,
+    table: String,
+}
+
+impl Part {
+    fn shown(&self) -> String {
+        match self.kind.as_str() {
+            "index" => format!("index {} of {}", self.name, self.table),
+            kind => format!("{kind} {}", self.name),
+        }
+    }
+}
+
+/// Explains an error on `sql` that comes from the schema, if it does.
+pub(crate) fn explain(
+    connection: &Connection,
+    error: &rusqlite::Error,
+    sql: &str,
+) -> Option<Explanation> {
+    if let Some(name) = untrusted(error) {
+        return unsafe_use(connection, &name, sql);
+    }
+    if error.to_string().starts_with("no query solution") {
+        return unreadable(connection, sql);
+    }
+    missing(connection, &Need::of(error)?, sql)
+}
+
+/// Explains why SQLite finds no way at all to read a table: one without rowids is its key's index.
+fn unreadable(connection: &Connection, sql: &str) -> Option<Explanation> {
+    let words: Vec<String> = scan::words(sql).collect();
+    let affected = Foreign::of(connection).ok()?.affected(&[]);
+    let part = affected
+        .iter()
+        .find(|part| words.contains(&part.table.to_lowercase()))?;
+    Some(Explanation {
+        message: format!(
+            "Table {} is kept in the order of a {}, and this build does not have it.",
+            part.table,
+            belongs(&part.needs)
+        ),
+        hint: "sqlarium_dump writes its rows all the same; only that program can do more.".into(),
+    })
+}
+
+/// What SQLite does not let a schema use that is not trusted.
+pub(crate) fn untrusted(error: &rusqlite::Error) -> Option<String> {
+    let (rusqlite::Error::SqlInputError { msg: said, .. }
+    | rusqlite::Error::SqliteFailure(_, Some(said))) = error
+    else {
+        return None;
+    };
+    let name = said.strip_prefix("unsafe use of ")?;
+    let name = name.strip_prefix("virtual table ").unwrap_or(name);
+    Some(name.trim_end_matches("()").trim_matches('"').to_owned())
+}
+
+/// The parts of the schema whose definitions have `word` in them; those first that `sql` names, or
+/// whose table it names.
+fn parts(connection: &Connection, word: &str, sql: &str) -> Option<Vec<Part>> {
+    let mut statement = connection
+        .prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL")
+        .ok()?;
+    let word = word.to_lowercase();
+    let named: Vec<String> = scan::words(sql).collect();
+    let mut rows = statement.query([]).ok()?;
+    let mut found = Vec::new();
+    while let Ok(Some(row)) = rows.next() {
+        let defines = text(row, 3).ok()?;
+        if scan::words(&defines).any(|found| found == word) {
+            found.push(Part {
+                kind: text(row, 0).ok()?,
+                name: text(row, 1).ok()?,
+                table: text(row, 2).ok()?,
+            });
+        }
+    }
+    let near = |part: &Part| {
+        named.contains(&part.name.to_lowercase()) || named.contains(&part.table.to_lowercase())
+    };
+    if found.iter().any(near) {
+        found.retain(near);
+    }
+    Some(found)
+}
+
+fn list(parts: &[Part]) -> String {
+    let mut names: Vec<String> = parts.iter().take(5).map(Part::shown).collect();
+    if parts.len() > names.len() {
+        names.push("others".into());
+    }
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next();
+    first
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
+}
+
+fn uses(parts: &[Part]) -> &'static str {
+    if parts.len() == 1 { "uses" } else { "use" }
+}
+
+fn missing(connection: &Connection, need: &Need, sql: &str) -> Option<Explanation> {
+    // What the client wrote is explained by what there is.
+    if scan::words(sql).any(|word| word == need.name.to_lowercase()) {
+        return None;
+    }
+    let parts = parts(connection, &need.name, sql)?;
+    let first = parts.first()?;
+    let hint = match (need.kind, first.kind.as_str()) {
+        ("tokenizer", _) => format!(
+            "Its text can be read from its own tables, such as {}.",
+            quote(&format!("{}_content", first.name))
+        ),
+        ("module", _) => "Tables that belong to it can be read by their own names.".into(),
+        (_, "trigger") => format!(
+            "Reading {} works, and so do writes that do not set the trigger off.",
+            first.table
+        ),
+        (_, "view") => "Query the tables that the view reads.".into(),
+        ("collation", _) => format!(
+            "Rows of {0} can be read: SELECT … FROM {0} NOT INDEXED, and compare or sort with \
+             COLLATE BINARY. Writes that change the index are that program's.",
+            quote(&first.table)
+        ),
+        (_, "index") => format!(
+            "Rows of {0} can be read: SELECT … FROM {0} NOT INDEXED. Writes that change the index are \
+             that program's.",
+            quote(&first.table)
+        ),
+        _ => format!(
+            "Rows of {} can be read as far as they are stored; writes are that program's.",
+            quote(&first.table)
+        ),
+    };
+    let message = format!(
+        "{} {} {need}; {}, and this build does not have it.",
+        capital(&list(&parts)),
+        uses(&parts),
+        belongs(&format!("the {}", need.kind))
+    );
+    Some(Explanation { message, hint })
+}
+
+fn unsafe_use(connection: &Connection, name: &str, sql: &str) -> Option<Explanation> {
+    let parts = parts(connection, name, sql)?;
+    if parts.is_empty() {
+        return None;
+    }
+    Some(Explanation {
+        message: format!(
+            "{} {} {name}, which this server does not let the schema of a file use.",
+            capital(&list(&parts)),
+            uses(&parts)
+        ),
+        hint: format!("Use {name} in a query of your own, on the tables themselves."),
+    })
+}
+
+/// Explains that a full-text index or another virtual table disagrees with what it was made from:
+/// SQLITE_CORRUPT_VTAB says nothing of the file's pages.
+pub(crate) fn out_of_step(
+    connection: &Connection,
+    error: &rusqlite::Error,
+    sql: &str,
+) -> Option<Explanation> {
+    let code = error.sqlite_error()?.extended_code;
+    if code != ffi::SQLITE_CORRUPT_VTAB {
+        return None;
+    }
+    let said = error.to_string();
+    let (indexes, old) = text_indexes(connection).ok()?;
+    let rebuilds = |content: &Content| *content != Content::Nothing;
+    let all: Vec<(String, bool)> = indexes
+        .into_iter()
+        .map(|index| (index.name, rebuilds(&index.content)))
+        .chain(old.into_iter().map(|name| (name, true)))
+        .collect();
+    let words: Vec<String> = scan::words(sql).collect();
+    let blamed: Vec<&(String, bool)> = all
+        .iter()
+        .filter(|(name, _)| said.contains(&format!("\"{name}\"")))
+        .collect();
+    let named: Vec<&(String, bool)> = all
+        .iter()
+        .filter(|(name, _)| words.contains(&name.to_lowercase()))
+        .collect();
+    let likely: Vec<&(String, bool)> = match (blamed.is_empty(), named.is_empty()) {
+        (false, _) => blamed,
+        (_, false) => named,
+        _ => all.iter().collect(),
+    };
+    let (name, rebuilds) = likely.first()?;
+    let names: Vec<&str> = likely.iter().map(|(name, _)| name.as_str()).collect();
+    let which = match names.as_slice() {
+        [name] => format!("The full-text index {name} is"),
+        many => format!("One of the full-text indexes {} is", many.join(", ")),
+    };
+    let table = quote(name);
+    Some(Explanation {
+        message: format!(
+            "{which} out of step with the rows that it was made from; the file itself is not damaged by \
+             that."
+        ),
+        hint: if *rebuilds {
+            format!("Rebuild it: INSERT INTO {table}({table}) VALUES('rebuild').")
+        } else {
+            format!(
+                "It keeps no text to be rebuilt from: empty it by INSERT INTO {table}({table}) \
+                 VALUES('delete-all'), and insert its rows again."
+            )
+        },
+    })
+}
