@@ -37,6 +37,8 @@ pub struct Output {
     pub text: Option<String>,
     /// Rows inserted, updated or deleted, for a command that writes.
     pub changes: Option<u64>,
+    /// What was changed besides, and whether that is all there is; a sentence each.
+    pub effects: Vec<String>,
     /// Whether a statement made, altered or dropped something of the schema.
     pub defined: bool,
     /// The rowid of the last insert, if there was one.

@@ -13,6 +13,9 @@ use crate::text::escape::{escaped, hides, visible, visible_lines};
 /// More columns than this are shown one below the other.
 const MOST_COLUMNS: usize = 40;
 
+/// Sentences about the effects of a write.
+const MOST_EFFECTS: usize = 20;
+
 /// No cell is cut to fewer characters.
 const SHORTEST_CELL: usize = 16;
 
@@ -56,12 +59,15 @@ pub(crate) fn render(advice: &str, output: &Output, limits: &OutputLimits) -> St
     // Where the schema was the point, no rows are no news.
     let told = output
         .changes
-        .filter(|changes| *changes > 0 || !output.defined);
+        .filter(|changes| *changes > 0 || !output.defined && output.effects.is_empty());
     if let Some(changes) = told {
         end += &format!("{} changed.\n", count(changes, "row"));
         if let Some(rowid) = output.last_insert_rowid {
             end += &format!("Last inserted rowid: {rowid}.\n");
         }
+    }
+    for effect in output.effects.iter().take(MOST_EFFECTS) {
+        end += &format!("{}\n", visible(effect));
     }
     page.foot(&end);
     for (index, note) in output.notes.iter().enumerate() {

@@ -14,9 +14,34 @@ pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     }
 }
 
+/// A number with a comma after each three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_number_is_read_in_groups_of_three() {
+        for (number, said) in [
+            (0, "0"),
+            (999, "999"),
+            (2_000, "2,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), said);
+        }
+    }
 
     #[test]
     fn one_thing_is_not_many() {

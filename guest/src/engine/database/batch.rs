@@ -1,6 +1,7 @@
 //! Several statements of a client in one transaction.
 
 use super::Database;
+use super::effects::Effects;
 use super::run::explains;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
@@ -44,6 +45,7 @@ impl Database {
         };
         // SQLite reads text that ends in NUL where it is; other text it would copy for each statement.
         let text = format!("{sql}\0");
+        let mut effects = Effects::default();
         let mut start = 0;
         let mut number = 0;
         // The statements that have returned rows.
@@ -52,7 +54,15 @@ impl Database {
             number += 1;
             let rows = output.rows.take();
             let length = self
-                .member(&text[start..], sql, start, number, &mut output, wanted)
+                .member(
+                    &text[start..],
+                    sql,
+                    start,
+                    number,
+                    &mut output,
+                    &mut effects,
+                    wanted,
+                )
                 .map_err(|failure| unchanged(failure, number, sql, start))?;
             if output.rows.is_some() {
                 returned.push(number);
@@ -64,6 +74,7 @@ impl Database {
         if number == 0 {
             return Err(errors::empty());
         }
+        effects.tell(&mut output);
         output.extra.insert("statements".into(), number.into());
         output.notes.extend(unshown(&returned));
         Ok(output)
@@ -77,6 +88,7 @@ impl Database {
         start: usize,
         number: usize,
         output: &mut Output,
+        effects: &mut Effects,
         wanted: Mode,
     ) -> Result<usize, Failure> {
         let mode = if explains(rest) {
@@ -103,6 +115,7 @@ impl Database {
             .map_or(rest.len(), |text| text.len());
         let seen = self.authorizer.seen();
         self.before(&seen)?;
+        self.set_off(&seen)?;
         let before = self.changes()?;
         self.authorizer.run(if mode == Mode::Explain {
             Mode::Read
@@ -117,7 +130,8 @@ impl Database {
             output.notes = result_set.note.into_iter().collect();
         }
         if writes {
-            self.count(output, rest, before)?;
+            let changed = self.count(output, rest, before)?;
+            self.add_effects(effects, rest.get(..length).unwrap_or(rest), &seen, changed);
         }
         self.after(&seen)?;
         Ok(length)

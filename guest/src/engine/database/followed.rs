@@ -19,7 +19,7 @@ use crate::engine::undo::tally::Tally;
 /// A write that is followed.
 #[derive(Debug)]
 pub(super) struct Followed {
-    tally: Tally,
+    pub(super) tally: Tally,
     /// None in a dry run.
     pub(super) recorded: Option<Recorded>,
     /// The savepoints of a shell, each with the number of steps before it.
@@ -175,7 +175,7 @@ impl Database {
         result
     }
 
-    fn is_following(&self) -> bool {
+    pub(super) fn is_following(&self) -> bool {
         self.link
             .as_ref()
             .is_some_and(|link| link.followed.borrow().is_some())

@@ -14,6 +14,7 @@ mod batch;
 mod check;
 mod dry_run;
 mod dumped;
+mod effects;
 mod followed;
 mod open;
 mod recorded;

@@ -106,7 +106,6 @@ pub(super) fn changes(summary: &Summary) -> Vec<Change<'_>> {
 
 /// Makes `output` the answer of a dry run. `made` are the rows of what would be made.
 pub(super) fn report(summary: &Summary, made: &[Option<u64>], output: &mut Output) {
-    output.changes = None;
     output.last_insert_rowid = None;
     let mut changes = changes(summary);
     for (change, rows) in changes.iter_mut().zip(made) {
@@ -170,7 +169,7 @@ fn counts(summary: &Summary) -> Value {
 }
 
 /// `1 row inserted, 2 deleted`.
-fn in_words(counts: Counts) -> String {
+pub(super) fn in_words(counts: Counts) -> String {
     let parts = [
         (counts.inserted, "inserted"),
         (counts.updated, "updated"),

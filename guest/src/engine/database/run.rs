@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::Statement;
 
 use super::Database;
+use super::effects::Effects;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
 use crate::engine::guard::authorizer::{Denial, Mode, Rule};
@@ -62,6 +63,7 @@ impl Database {
         params.bind(&mut statement, sql)?;
         let seen = self.authorizer.seen();
         self.before(&seen)?;
+        self.set_off(&seen)?;
         let before = self.changes()?;
         let explains = mode == Mode::Explain;
         self.authorizer
@@ -71,7 +73,10 @@ impl Database {
         drop(statement);
         let mut output = answer(result_set);
         if writes {
-            self.count(&mut output, sql, before)?;
+            let mut effects = Effects::default();
+            let changed = self.count(&mut output, sql, before)?;
+            self.add_effects(&mut effects, sql, &seen, changed);
+            effects.tell(&mut output);
         }
         self.after(&seen)?;
         Ok(output)
@@ -187,8 +192,13 @@ impl Database {
         .map_err(|error| self.failure(&error, sql, start))
     }
 
-    /// Adds what `sql`, the statement before, changed.
-    pub(super) fn count(&self, output: &mut Output, sql: &str, before: u64) -> Result<(), Failure> {
+    /// Adds how many rows `sql`, the statement before, changed itself.
+    pub(super) fn count(
+        &self,
+        output: &mut Output,
+        sql: &str,
+        before: u64,
+    ) -> Result<u64, Failure> {
         let connection = self.connection()?;
         // SQLite keeps the count of the statement before, unless this one changed rows.
         // A new virtual table has rows of its own, which are nobody's data.
@@ -204,7 +214,7 @@ impl Database {
         if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
             output.last_insert_rowid = Some(connection.last_insert_rowid());
         }
-        Ok(())
+        Ok(changed)
     }
 
     pub(super) fn changes(&self) -> Result<u64, Failure> {

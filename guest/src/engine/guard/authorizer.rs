@@ -85,6 +85,16 @@ pub struct Denial {
 pub struct Observed {
     /// The tables of the user's that get rows by the statement itself rather than by a trigger.
     pub inserts: Vec<String>,
+    /// The table or view of the user's that the statement itself writes to.
+    pub target: Option<String>,
+    /// The tables that triggers write to which it sets off.
+    pub triggered: BTreeSet<String>,
+    /// Whether a trigger or a view has a part in it.
+    pub within: bool,
+    /// Whether it may set off writes of triggers, or foreign keys that act.
+    pub sets_off: bool,
+    /// What it does itself or by a foreign key, as verb and table.
+    pub writes: Vec<(&'static str, String)>,
     /// CREATE, ALTER, DROP, REINDEX or ANALYZE.
     pub ddl: bool,
     /// The tables that may be written to, by triggers too, the schema table aside.
@@ -295,6 +305,7 @@ impl AuthorizerState {
             Mode::Nothing => return Err((Rule::Nothing, String::new(), None)),
             _ => {}
         }
+        self.seen.within |= context.accessor.is_some() && !self.running;
         match context.action {
             A::Read { table_name, .. }
             | A::Insert { table_name }
@@ -361,14 +372,21 @@ impl AuthorizerState {
                 ..
             } => Err((Rule::Attach, "detach a database".into(), None)),
             A::Insert { table_name } => {
+                self.written(context.accessor, "insert", table_name);
                 let itself = context.accessor.is_none() && !self.running;
                 if itself && !is_schema(table_name) {
                     self.seen.inserts.push(table_name.to_owned());
                 }
                 self.change("insert into", table_name)
             }
-            A::Update { table_name, .. } => self.change("update", table_name),
-            A::Delete { table_name } => self.change("delete from", table_name),
+            A::Update { table_name, .. } => {
+                self.written(context.accessor, "update", table_name);
+                self.change("update", table_name)
+            }
+            A::Delete { table_name } => {
+                self.written(context.accessor, "delete", table_name);
+                self.change("delete from", table_name)
+            }
             A::Unknown { code, .. } => Err((
                 Rule::Unknown,
                 format!("do what SQLite calls action {code}"),
@@ -402,6 +420,29 @@ impl AuthorizerState {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Notes who writes to a table: the statement, or the trigger that `accessor` names. What a
+    /// foreign key does is asked for as if it were the statement's own, after that.
+    fn written(&mut self, accessor: Option<&str>, verb: &'static str, table: &str) {
+        if self.running || is_schema(table) {
+            return;
+        }
+        let seen = &mut self.seen;
+        if accessor.is_some() {
+            seen.triggered.insert(table.to_owned());
+            seen.sets_off = true;
+            return;
+        }
+        let write = (verb, table.to_owned());
+        if seen.writes.contains(&write) {
+            // An update is asked for once for each column.
+            seen.sets_off |= verb != "update";
+            return;
+        }
+        seen.sets_off |= seen.target.is_some();
+        seen.target.get_or_insert_with(|| table.to_owned());
+        seen.writes.push(write);
     }
 
     fn define(&mut self, action: &AuthAction<'_>) -> Verdict {

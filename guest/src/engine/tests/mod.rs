@@ -5,6 +5,7 @@ mod batches;
 mod budgets;
 mod dialects;
 mod dry_runs;
+mod effects;
 mod errors;
 mod files;
 mod guards;

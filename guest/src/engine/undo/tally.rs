@@ -29,6 +29,30 @@ impl Counts {
         self.updated += other.updated;
         self.deleted += other.deleted;
     }
+
+    /// All of them together.
+    pub(crate) fn sum(self) -> u64 {
+        self.inserted + self.updated + self.deleted
+    }
+
+    fn count(&mut self, operation: c_int) {
+        match operation {
+            ffi::SQLITE_INSERT => self.inserted += 1,
+            ffi::SQLITE_DELETE => self.deleted += 1,
+            _ => self.updated += 1,
+        }
+    }
+}
+
+/// What became of rows by what a statement set off: triggers, and foreign keys that act.
+#[derive(Debug)]
+pub(crate) struct Nested {
+    /// The table.
+    pub table: String,
+    /// Whether the statement set it off itself, rather than what it set off.
+    pub top: bool,
+    /// How many.
+    pub counts: Counts,
 }
 
 /// One piece of what was done.
@@ -68,6 +92,8 @@ pub(crate) struct Tally {
 #[derive(Debug, Default)]
 struct Rows {
     counts: Vec<(String, Counts)>,
+    /// Those of them that a statement has set off.
+    nested: Vec<Nested>,
     /// Tables whose rows go with them, while a statement of the schema runs; all, if it drops none.
     passed_over: Option<BTreeSet<String>>,
     statistics: bool,
@@ -77,7 +103,8 @@ struct Rows {
 const STATISTICS: &str = "sqlite_stat";
 
 impl Rows {
-    fn changed(&mut self, operation: c_int, table: &str) {
+    /// `depth` is how deep in what the statement set off.
+    fn changed(&mut self, operation: c_int, table: &str, depth: c_int) {
         if table.starts_with("sqlite_") {
             self.statistics |= table.starts_with(STATISTICS);
             return;
@@ -93,11 +120,20 @@ impl Rows {
             self.counts.push((table.to_owned(), Counts::default()));
             self.counts.len() - 1
         });
-        let counts = &mut self.counts[at].1;
-        match operation {
-            ffi::SQLITE_INSERT => counts.inserted += 1,
-            ffi::SQLITE_DELETE => counts.deleted += 1,
-            _ => counts.updated += 1,
+        self.counts[at].1.count(operation);
+        if depth == 0 {
+            return;
+        }
+        let top = depth == 1;
+        let known = |nested: &&mut Nested| nested.table == table && nested.top == top;
+        match self.nested.iter_mut().find(known) {
+            Some(nested) => nested.counts.count(operation),
+            None => {
+                let mut counts = Counts::default();
+                counts.count(operation);
+                let table = table.to_owned();
+                self.nested.push(Nested { table, top, counts });
+            }
         }
     }
 }
@@ -114,7 +150,7 @@ fn belongs(table: &str, owner: &str) -> bool {
 #[expect(unsafe_code, reason = "SQLite's C interface")]
 unsafe extern "C" fn changes(
     rows: *mut c_void,
-    _connection: *mut ffi::sqlite3,
+    connection: *mut ffi::sqlite3,
     operation: c_int,
     database: *const c_char,
     table: *const c_char,
@@ -122,18 +158,19 @@ unsafe extern "C" fn changes(
     _new: ffi::sqlite3_int64,
 ) {
     // SAFETY: `Tally::start` passes its own rows, which live until the hook is gone; SQLite passes
-    // C strings.
-    let (rows, database, table) = unsafe {
+    // its connection, which may be asked for the depth in here, and C strings.
+    let (rows, database, table, depth) = unsafe {
         (
             &mut *rows.cast::<Rows>(),
             CStr::from_ptr(database),
             CStr::from_ptr(table),
+            ffi::sqlite3_preupdate_depth(connection),
         )
     };
     if database == c"main"
         && let Ok(table) = table.to_str()
     {
-        rows.changed(operation, table);
+        rows.changed(operation, table, depth);
     }
 }
 
@@ -172,6 +209,11 @@ impl Tally {
             std::mem::take(&mut self.steps),
             std::mem::take(&mut self.parts),
         ))
+    }
+
+    /// What was set off since this was last asked.
+    pub(crate) fn nested(&mut self) -> Vec<Nested> {
+        std::mem::take(&mut self.rows().nested)
     }
 
     /// How many steps there are.
