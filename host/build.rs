@@ -2,6 +2,8 @@
 
 #[path = "src/sandbox/config.rs"]
 mod config;
+#[path = "build/metered.rs"]
+mod metered;
 #[path = "build/precompile.rs"]
 mod precompile;
 
@@ -22,6 +24,7 @@ fn main() -> Result<()> {
         println!("cargo::rerun-if-changed={input}");
     }
     let component = fs::read(sqlarium_component::PATH).context("cannot read the component")?;
+    metered::check(&component)?;
     let out = env::var_os("OUT_DIR").context("cargo did not set OUT_DIR")?;
     fs::write(Path::new(&out).join("guest.cwasm"), precompile(&component)?)
         .context("cannot write what was compiled")

@@ -6,6 +6,8 @@ mod compiler;
 mod environment;
 #[path = "build/guest.rs"]
 mod guest;
+#[path = "build/meter/mod.rs"]
+mod meter;
 
 use std::fs;
 
@@ -27,13 +29,14 @@ fn build() -> Result<()> {
         ".cargo/config.toml",
     ]);
     let built = guest::build(&environment, "sqlarium-guest")?;
+    let component = meter::meter(&fs::read(&built).context("cannot read the guest")?)?;
     // The second is for other runtimes and for the tests, where they find it without asking cargo.
-    for copy in [
+    for path in [
         environment.out.join("guest.wasm"),
         environment.target.join("sqlarium.wasm"),
     ] {
-        fs::copy(&built, &copy)
-            .with_context(|| format!("cannot copy the guest to {}", copy.display()))?;
+        fs::write(&path, &component)
+            .with_context(|| format!("cannot write the guest to {}", path.display()))?;
     }
     Ok(())
 }

@@ -8,6 +8,10 @@ mod config;
 mod environment;
 #[path = "../../guest/component/build/guest.rs"]
 mod guest;
+#[path = "../../guest/component/build/meter/mod.rs"]
+mod meter;
+#[path = "../../host/build/metered.rs"]
+mod metered;
 #[path = "../../host/build/precompile.rs"]
 mod precompile;
 #[path = "build/tables.rs"]
@@ -36,10 +40,9 @@ fn build() -> Result<()> {
         "host/src/sandbox/config.rs",
     ]);
     let component = guest::build(&environment, "sqlarium-hostile-guest")?;
-    for (name, bytes) in [
-        ("hostile", fs::read(component)?),
-        ("tables", tables::component()),
-    ] {
+    let hostile = meter::meter(&fs::read(component)?)?;
+    metered::check(&hostile)?;
+    for (name, bytes) in [("hostile", hostile), ("tables", tables::component())] {
         let path = environment.out.join(format!("{name}.cwasm"));
         fs::write(path, precompile(&bytes)?)?;
     }

@@ -1,14 +1,13 @@
 """A whole host for sqlarium's component: minimal.py COMPONENT serves a database in memory on standard input and output.
 
-docs/hosts.md explains each part. It has no clock but a deadline, no locks, no shared memory and no second
+docs/hosts.md explains each part. It has no meter but a deadline, no locks, no shared memory and no second
 instance at a time; what an import asks for that is not here is answered as the doc comments in wit/ say.
 """
 
 import sys
-import threading
 import time
 
-from wasmtime import Config, Engine, Store, Trap, WasiConfig, WasmtimeError
+from wasmtime import Engine, Store, Trap, WasiConfig, WasmtimeError
 from wasmtime.component import Component, Linker, Record, ResourceAny, ResourceHost, ResourceType
 
 CONTRACT = "sqlarium:sandbox/{}@0.2.0"
@@ -17,11 +16,13 @@ FILE = 1  # by which wasmtime knows the resource type `file`
 
 CALL_SECONDS = 1.0  # what `check` allows a call
 GRACE_SECONDS = 1.0  # what a call that does not stop gets on top
+SLICE = 200_000  # what a call may count between two looks at the clock: about a millisecond
 MEMORY_BYTES = 256 << 20
 REQUEST_BYTES = 1 << 20
 READ_BYTES = 16 << 20
 
 OUT_OF_TIME = f"Stopped: a call may take {CALL_SECONDS:g} s here. Ask for less."
+ABORTS = (Trap, WasmtimeError, TimeoutError)
 LEVELS = ["none", "shared", "reserved", "pending", "exclusive"]
 
 # The interfaces that this host does not have.
@@ -112,9 +113,7 @@ class Host:
     """What outlives an instance: the files and the saved state."""
 
     def __init__(self, path):
-        config = Config()
-        config.epoch_interruption = True
-        self.engine = Engine(config)
+        self.engine = Engine()
         self.component = Component.from_file(self.engine, path)
         self.files = {DATABASE: bytearray()}
         self.state = b""
@@ -145,6 +144,11 @@ class Host:
         elapsed = self.elapsed_us()
         return elapsed if elapsed < CALL_SECONDS * 1e6 else OUT_OF_TIME
 
+    def meter(self, left):
+        if self.elapsed_us() > (CALL_SECONDS + GRACE_SECONDS) * 1e6:
+            raise TimeoutError("the call does not end")
+        return SLICE
+
     def save(self, state):
         self.state = state
 
@@ -158,7 +162,7 @@ class Host:
             "extend-state": lambda part: self.save(self.state + part),
             "running": lambda: None,
             "queued": lambda index: None,
-            "meter": lambda left: 2**63 - 1,
+            "meter": self.meter,
             "offset-at": lambda seconds: 0,
         }
 
@@ -172,7 +176,6 @@ class Guest:
         self.store = Store(host.engine)
         self.store.set_wasi(WasiConfig())  # no arguments, no environment, no folders
         self.store.set_limits(memory_size=MEMORY_BYTES)
-        self.store.set_epoch_deadline(1)  # ends what runs when the epoch moves on
         linker = Linker(host.engine)
         linker.add_wasip2()
         with linker.root() as root:
@@ -210,15 +213,8 @@ class Guest:
         """Calls an export of `server`. Raises if the guest traps, or does not stop when it should."""
         server = self.instance.get_export_index(self.store, CONTRACT.format("server"))
         index = self.instance.get_export_index(self.store, function, server)
-        self.store.set_epoch_deadline(1)
         self.host.began = time.monotonic()
-        kill = threading.Timer(CALL_SECONDS + GRACE_SECONDS, self.host.engine.increment_epoch)
-        kill.start()
-        try:
-            return self.instance.get_func(self.store, index)(self.store, *arguments)
-        finally:
-            kill.cancel()
-            kill.join()
+        return self.instance.get_func(self.store, index)(self.store, *arguments)
 
     def about(self, method, *arguments):
         return self.call(f"[method]session.{method}", self.session, *arguments)
@@ -254,11 +250,12 @@ def serve(path):
         line = line.removesuffix(b"\n")
         try:
             reply = guest.about("answer", line)
-        except (Trap, WasmtimeError) as abort:
+        except ABORTS as abort:
             log("aborted", abort)
             guest, reply = recover(host, line)
         if reply is not None:
             send(reply)
+    host.began = time.monotonic()
     guest.session.drop(guest.store)  # closes the databases
 
 
@@ -268,7 +265,7 @@ def recover(host, line):
         try:
             guest = Guest(host, state)
             return guest, guest.about("interrupted", line, OUT_OF_TIME)
-        except (Trap, WasmtimeError) as abort:
+        except ABORTS as abort:
             log("aborted again", abort)
     raise SystemExit("The sandbox failed three times in a row.")
 

@@ -27,7 +27,7 @@ fn refused(server: &mut Server, command: &str, sql: &str, flag: &str) -> String 
 
 #[test]
 fn fuel() {
-    let mut server = Server::ready(["--fuel", "200000000"]);
+    let mut server = Server::ready(["--fuel", "2700000"]);
     assert_eq!(
         refused(&mut server, "query", ENDLESS, "--fuel"),
         "interrupted"

@@ -11,7 +11,7 @@ use serde_json::json;
 use sqlarium_tests::{Server, sqlarium};
 
 /// Little fuel, and what burns it inside one function: the call is aborted, and that is logged.
-const FUEL: [&str; 2] = ["--fuel", "60000000"];
+const FUEL: [&str; 2] = ["--fuel", "800000"];
 const ABORTED: &str = "SELECT length(replace(hex(zeroblob(20000000)), '00', 'xyzz'))";
 
 /// Serves several calls that are logged, and one that is not.

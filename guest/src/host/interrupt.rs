@@ -186,7 +186,7 @@ impl InterruptCheck {
         // A little: 200,000 instructions, or about 6 ms of fuel.
         let ceiling = Work {
             ticks: now.ticks + (now.ticks - since.ticks) + 200,
-            fuel: now.fuel + now.fuel.saturating_sub(since.fuel) + 100_000_000,
+            fuel: now.fuel + now.fuel.saturating_sub(since.fuel) + 1_500_000,
         };
         self.call().ceiling = Some(ceiling);
     }

@@ -20,9 +20,9 @@ pub struct Budgets {
     /// Time limit of one call, such as 60s or 500ms
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, global = true)]
     pub timeout: Duration,
-    // A processor that burns 30 units a nanosecond still meets the clock first.
-    /// Work limit of one call: about one unit per WebAssembly instruction
-    #[arg(long, value_name = "N", default_value = "2000000000000", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    // A processor that burns a unit in a third of a nanosecond still meets the clock first.
+    /// Work limit of one call: one unit per turn of a loop inside the sandbox
+    #[arg(long, value_name = "N", default_value = "200000000000", value_parser = clap::value_parser!(u64).range(1..), global = true)]
     pub fuel: u64,
     /// Memory limit of the sandbox
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, global = true)]
@@ -85,7 +85,7 @@ impl Budgets {
 
     /// Fuel that is reserved for ending a call in good order.
     pub fn fuel_reserve(&self) -> u64 {
-        (self.fuel / 10).min(500_000_000)
+        (self.fuel / 10).min(7_000_000)
     }
 
     /// The call took too long.

@@ -43,8 +43,13 @@ const USAGE: u8 = 2;
 /// Runs what the arguments ask for.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let sandbox = Sandbox::new()?;
-    let catalog = persons::catalog(sandbox.clone()).map_err(aborted)?;
-    let matches = match root_command(&catalog).try_get_matches_from(joined(arguments)) {
+    let arguments = joined(arguments);
+    // A server starts often, and takes no part in the table of commands.
+    let catalog = match arguments.get(1) {
+        Some(command) if command == "mcp" => Vec::new(),
+        _ => persons::catalog(sandbox.clone()).map_err(aborted)?,
+    };
+    let matches = match root_command(&catalog).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };

@@ -85,11 +85,6 @@ impl CallBudget {
         self.began.elapsed().saturating_sub(self.inner().paused)
     }
 
-    /// What the call has used, given what is left.
-    pub fn fuel_used(&self, left: u64) -> u64 {
-        self.budgets.fuel.saturating_sub(left)
-    }
-
     /// Tells the call to end if it runs low on fuel: the rest is for ending in good order.
     pub fn check_fuel(&self, left: u64) {
         if left < self.budgets.fuel_reserve() {

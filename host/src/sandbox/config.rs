@@ -10,7 +10,10 @@ pub fn config() -> Config {
         .wasm_component_model(true)
         // Calls across the boundary are 2 to 3 times cheaper without it, and its ABI stays out of reach.
         .concurrency_support(false)
-        .consume_fuel(true)
+        // It counts by itself, and says which branches are rarely taken for that.
+        .wasm_branch_hinting(true)
+        // Nothing at the first call of each function.
+        .table_lazy_init(false)
         .generate_address_map(false)
         // Calls of the guest hold addresses in its memory; 4 GiB are reserved for it from the start.
         .memory_may_move(false)

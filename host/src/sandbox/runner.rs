@@ -17,9 +17,6 @@ use super::supervise::supervise;
 use crate::budgets::Budgets;
 use crate::storage::Storage;
 
-/// Fuel for making an instance, beside that of the call that needs it.
-const MAKING_FUEL: u64 = 100_000_000;
-
 /// Attends to nobody: while the guest waits, the processor is free.
 pub fn rest(time: Duration) -> Option<Stop> {
     std::thread::sleep(time);
@@ -146,7 +143,6 @@ impl Runner {
         attend: impl FnMut(Duration) -> Option<Stop>,
         call: impl AsyncFnOnce(&mut Instance) -> wasmtime::Result<T>,
     ) -> Result<T, Interruption> {
-        let fuel = budgets.fuel;
         let budget = Arc::new(CallBudget::new(budgets));
         let work = async {
             if self.instance.is_none() {
@@ -156,7 +152,7 @@ impl Runner {
                 data.client.clone_from(&self.client);
                 data.saved.clone_from(&self.saved);
                 data.console = self.console;
-                let mut store = self.sandbox.store(data, MAKING_FUEL)?;
+                let mut store = self.sandbox.store(data);
                 let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
                 self.instance = Some(Instance {
                     store,
@@ -165,8 +161,9 @@ impl Runner {
                 });
             }
             let instance = self.instance.as_mut().expect("just made");
-            instance.store.set_fuel(fuel)?;
             let data = instance.store.data_mut();
+            data.meter
+                .reset(budget.budgets().fuel, budget.budgets().fuel_reserve());
             data.budget = budget.clone();
             data.memory.refused = false;
             call(instance).await

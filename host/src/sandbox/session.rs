@@ -20,8 +20,8 @@ use crate::storage::Storage;
 
 /// Fuel for a line that is not answered but triaged, or answered for an instance that was
 /// aborted: some tens of milliseconds, and what it takes to read a byte.
-const SMALL_FUEL: u64 = 1_000_000_000;
-const SMALL_FUEL_PER_BYTE: u64 = 100;
+const SMALL_FUEL: u64 = 15_000_000;
+const SMALL_FUEL_PER_BYTE: u64 = 2;
 
 /// Time for the same, however it is spent: a running call stands still meanwhile.
 const SMALL_TIME: Duration = Duration::from_secs(1);
@@ -242,13 +242,13 @@ impl Triage {
         question: impl AsyncFnOnce(&mut Instance, ResourceAny) -> wasmtime::Result<T>,
     ) -> Result<T, Interruption> {
         let budgets = self.small_budgets(line);
-        let fuel = budgets.fuel;
-        let budget = Arc::new(CallBudget::new(budgets));
+        let budget = Arc::new(CallBudget::new(budgets.clone()));
         let mut data = StoreData::new(self.budgets.clone());
         data.budget = budget.clone();
+        data.meter.reset(budgets.fuel, 0);
         data.client.clone_from(&self.client);
         let work = async {
-            let mut store = self.sandbox.store(data, fuel)?;
+            let mut store = self.sandbox.store(data);
             let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
             let server = bindings.sqlarium_sandbox_server();
             let session = server

@@ -10,6 +10,7 @@ use super::budget::CallBudget;
 use super::client::{Client, SavedState};
 use super::imports::console::Console;
 use super::limits::MemoryBudget;
+use super::meter::Meter;
 use crate::budgets::Budgets;
 use crate::storage::Storage;
 
@@ -22,6 +23,7 @@ pub struct StoreData {
     /// The budget of the running call.
     pub(super) budget: Arc<CallBudget>,
     pub(super) memory: MemoryBudget,
+    pub(super) meter: Meter,
     /// The client, if a session has one.
     pub(super) client: Option<Client>,
     /// Where the guest saves its state; none for an instance that triages.
@@ -44,6 +46,7 @@ impl StoreData {
             table,
             storage: None,
             memory: MemoryBudget::new(budgets.memory),
+            meter: Meter::default(),
             budget: Arc::new(CallBudget::new(budgets)),
             client: None,
             saved: None,

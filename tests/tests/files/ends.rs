@@ -43,7 +43,7 @@ fn an_aborted_call_leaves_no_file() {
     let folder = Folder::new();
     let database = folder.database("shop.db", ROWS);
     fs::copy(&database, folder.path("other.db")).expect("a copy");
-    for fuel in [2_000_000, 20_000_000, 100_000_000, 200_000_000] {
+    for fuel in [30_000, 270_000, 1_300_000, 2_700_000] {
         for (command, arguments) in makers() {
             let mut server = rooted(&folder, &database, &["--fuel", &fuel.to_string()]);
             let id = server.begin(command, arguments);
@@ -120,7 +120,7 @@ fn an_aborted_import_or_restore_changes_nothing() {
         ("import", json!({"file": "x.csv", "table": "t"})),
         ("restore", json!({"file": "other.db", "overwrite": true})),
     ] {
-        for fuel in [2_000_000, 10_000_000, 40_000_000, 80_000_000] {
+        for fuel in [30_000, 130_000, 500_000, 1_000_000] {
             let mut server = rooted(&folder, &database, &["--fuel", &fuel.to_string()]);
             let answer = server.call(command, arguments.clone());
             drop(server);

@@ -27,7 +27,7 @@ fn very_many_mixed_calls_leave_memory_as_it_was() {
             INSERT INTO t SELECT i, 'name ' || i, i % 7 FROM n;";
     let path = folder.database("t.db", schema);
     let calls = form(10_000, 1_000_000);
-    let mut server = Server::ready(["--timeout", "1s", "--fuel", "100000000", text(&path)]);
+    let mut server = Server::ready(["--timeout", "1s", "--fuel", "1300000", text(&path)]);
     let pid = server.pid();
     let mut dice = Dice(5);
     let (mut refused, mut cut, mut early) = (0, 0, None);

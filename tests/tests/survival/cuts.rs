@@ -183,7 +183,7 @@ fn an_aborted_transaction_leaves_a_database_in_memory_unchanged() {
     let mut cut = 0;
     for point in 0..points {
         // Idle work moves the point at which the change is cut.
-        let idle = whole / 3000 * point / points;
+        let idle = whole / 40 * point / points;
         let sql = format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {idle})
                  SELECT count(*) FROM n;
@@ -220,15 +220,15 @@ fn a_call_that_runs_out_of_fuel_while_its_answer_is_handed_over_is_answered() {
         let reply = server.receive(Duration::from_secs(5));
         reply.map(|reply| !Answer::of(&reply).refused)
     };
-    let (mut little, mut enough) = (100_000_u64, 2_000_000_u64);
-    while enough - little > 20 {
+    let (mut little, mut enough) = (1_000_u64, 200_000_u64);
+    while enough - little > 4 {
         let middle = little.midpoint(enough);
         match answered(middle) {
             Some(true) => enough = middle,
             _ => little = middle,
         }
     }
-    let close = (0..3000).step_by(form(100, 10)).map(|less| enough - less);
+    let close = (0..600).step_by(form(20, 1)).map(|less| enough - less);
     for fuel in close.chain([1, 10, 1000, 10_000]) {
         assert!(answered(fuel).is_some(), "silence with fuel {fuel}");
     }

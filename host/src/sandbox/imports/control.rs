@@ -11,6 +11,7 @@ use wasmtime::{Result, StoreContextMut, bail};
 use super::{attend, yield_now};
 use crate::sandbox::bindings::control::{Used, Verdict};
 use crate::sandbox::budget::{CallBudget, Stop};
+use crate::sandbox::meter;
 use crate::sandbox::store::StoreData;
 
 /// The longest wait that one `wait` grants.
@@ -41,7 +42,7 @@ pub fn add_to_linker(to: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         store.data().in_time()?;
         let budget = budget(&store);
         let used = Used {
-            fuel: budget.fuel_used(store.get_fuel()?),
+            fuel: store.data().meter.used(),
             time_us: micros(budget.elapsed()),
             verdict: verdict(&budget),
         };
@@ -88,11 +89,21 @@ pub fn add_to_linker(to: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         let client = store.data().client.as_ref();
         Ok((client.and_then(|client| client.lines.queued(index as usize)),))
     })?;
-    to.func_wrap("meter", |store: Store<'_>, (_left,): (i64,)| {
-        store.data().in_time()?;
-        // Wasmtime's own fuel is the meter here.
-        Ok((i64::MAX,))
-    })?;
+    to.func_wrap_async(
+        "meter",
+        |mut store: Store<'_>, (left,): (i64,)| -> Answer<'_, i64> {
+            store.data().called();
+            let slice = store.data_mut().meter.settle(left);
+            // Tells the call to end, if it is time for that.
+            budget(&store);
+            Box::new(async move {
+                if meter::is_empty(left) {
+                    yield_now().await;
+                }
+                Ok((slice?,))
+            })
+        },
+    )?;
     to.func_wrap("offset-at", |store: Store<'_>, (seconds,): (i64,)| {
         store.data().in_time()?;
         Ok((offset_at(seconds),))
@@ -102,9 +113,7 @@ pub fn add_to_linker(to: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
 /// The budget of the running call, which is told to end if it runs low on fuel.
 fn budget(store: &Store<'_>) -> Arc<CallBudget> {
     let budget = store.data().budget.clone();
-    if let Ok(left) = store.get_fuel() {
-        budget.check_fuel(left);
-    }
+    budget.check_fuel(store.data().meter.left());
     budget
 }
 

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use crate::budgets::Budgets;
+use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::types::{EngineSettings, ServerSettings};
+use crate::sandbox::config::config;
+use crate::sandbox::image::copied;
 use crate::sandbox::session::SessionRunner;
-use crate::sandbox::{COMPONENT, Sandbox, embedded};
 use crate::storage::{Grants, Root, Served, Storage, crash_point};
 
 /// Which component is served.
@@ -45,13 +47,15 @@ fn another_process() {
     let Some(folder) = env::var_os(FOLDER_VARIABLE) else {
         return;
     };
-    let bytes = match env::var(COMPONENT_VARIABLE).as_deref() {
-        Ok("hostile") => sqlarium_hostile::COMPONENT,
-        _ => COMPONENT,
-    };
     crash_point::arm();
-    let (engine, component) = embedded(bytes).unwrap();
-    let sandbox = Sandbox::with_component(engine, &component).unwrap();
+    let sandbox = match env::var(COMPONENT_VARIABLE).as_deref() {
+        Ok("hostile") => {
+            let (engine, component) = copied(&config(), sqlarium_hostile::COMPONENT).unwrap();
+            Sandbox::with_component(engine, &component)
+        }
+        _ => Sandbox::new(),
+    };
+    let sandbox = sandbox.unwrap();
     let budgets = budgets();
     let storage = Storage::new(
         Grants {

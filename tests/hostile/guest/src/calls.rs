@@ -54,11 +54,8 @@ pub fn misdeed(name: &str) -> String {
         }
         "meter" => {
             let slices = [i64::MIN, -1, 0, i64::MAX].map(control::meter);
-            return format!("{}", slices.iter().all(|slice| *slice > 0));
+            return format!("{slices:?}");
         }
-        "meter-forever" => loop {
-            control::meter(0);
-        },
         "offset" => {
             let times = [i64::MIN, -1, 0, 1 << 40, i64::MAX];
             return format!(

@@ -1,7 +1,9 @@
 //! Endless work, endless memory, and traps.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wasip2::cli::stderr;
 use wasip2::random::random;
@@ -15,6 +17,38 @@ pub fn spin() {
     }
 }
 
+/// Memory management that never comes back, once its lists are broken: while arguments and results
+/// are handed over, too, where nothing may be asked of the host.
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+static ALLOCATION_SPINS: AtomicBool = AtomicBool::new(false);
+
+/// Whoever frees a block of so many bytes never comes back.
+const ENDLESS: usize = 4321;
+
+// SAFETY: it is the system's, or does not return.
+#[expect(unsafe_code, reason = "a global allocator")]
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if ALLOCATION_SPINS.load(Relaxed) {
+            spin();
+        }
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        if layout.size() == ENDLESS {
+            spin();
+        }
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
 /// One of them.
 pub fn misdeed(name: &str) -> String {
     match name {
@@ -25,6 +59,11 @@ pub fn misdeed(name: &str) -> String {
         "recurse-in-memory" => {
             black_box(recurse_in_memory(1));
         }
+        "spin-in-realloc" => {
+            ALLOCATION_SPINS.store(true, Relaxed);
+            black_box(control::running());
+        }
+        "spin-in-post-return" => return "x".repeat(ENDLESS),
         "trap" => core::arch::wasm32::unreachable(),
         "panic" => panic!("in the guest"),
         "grow" => {
