@@ -197,7 +197,7 @@ fn named(arguments: &Value) -> Vec<String> {
 /// The call that an agent is advised of, as the command line is advised of it.
 fn for_a_person(told: &str) -> String {
     let mut told = told.to_owned();
-    for command in ["exec", "batch"] {
+    for command in ["exec", "batch", "search", "backup"] {
         told = told.replace(
             &format!("sqlarium_{command}"),
             &format!("sqlarium {command}"),
@@ -248,7 +248,8 @@ fn a_command_gives_the_command_line_what_it_gives_an_agent() {
         process
             .current_dir(&b)
             .args(["mcp", "shop.db", "--no-undo"]);
-        if WITH_FILES.contains(&command) || arguments.get("out").is_some() {
+        // On the command line files can be named anywhere, which help says.
+        if WITH_FILES.contains(&command) || arguments.get("out").is_some() || command == "help" {
             process.args(["--root", "."]);
         }
         let mut server = Server::spawn(&mut process);
@@ -261,11 +262,8 @@ fn a_command_gives_the_command_line_what_it_gives_an_agent() {
         } else {
             &text.stdout
         };
-        let expected = if answer.refused {
-            for_a_person(&format!("sqlarium: {}", answer.text))
-        } else {
-            answer.text
-        };
+        let complaint = if answer.refused { "sqlarium: " } else { "" };
+        let expected = format!("{complaint}{}", for_a_person(&answer.text));
         assert_eq!(shown.trim_end(), expected.trim_end(), "{command} {words:?}");
         assert_eq!(
             text.code,

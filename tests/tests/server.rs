@@ -236,19 +236,24 @@ fn two_servers_work_on_one_file() {
 }
 
 #[test]
-fn a_reply_beyond_its_budget_is_refused_with_the_id_of_the_request() {
+fn a_result_beyond_its_budget_ends_at_a_row_and_says_how_to_go_on() {
     let mut server = Server::ready(["--reply", "65536"]);
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)
         SELECT i, hex(zeroblob(500)) FROM n";
-    let id = server.begin("query", json!({ "sql": sql, "output": "json" }));
-    let reply = server.next();
-    assert_eq!(reply["id"], id);
-    assert_eq!(reply["error"]["code"], -32603, "{}", reply["error"]);
-    let message = reply["error"]["message"].as_str().expect("a message");
-    assert!(message.contains("--reply"), "{message}");
-    // It is the reply that was too long: less of the same is answered.
+    for output in ["text", "json"] {
+        server.begin("query", json!({ "sql": sql, "output": output }));
+        let reply = server.next();
+        let length = reply.to_string().len();
+        assert!((30_000..65_536).contains(&length), "{length}");
+        let text = reply["result"]["content"][0]["text"]
+            .as_str()
+            .expect("a text");
+        assert!(text.contains("more rows not shown") && text.contains("LIMIT and OFFSET"));
+    }
+    // It was too long: less of the same is answered whole, in both its copies.
     let few = server.call("query", json!({ "sql": sql, "output": "json", "limit": 5 }));
     assert_eq!(few.object["row_count"], 5);
+    assert_eq!(few.object["notes"], json!(null));
     server.assert_well();
 }
 
