@@ -16,6 +16,10 @@ const TARGET: &str = "wasm32-wasip2";
 /// Its profile, in the workspace's `Cargo.toml`.
 const PROFILE: &str = "guest";
 
+/// The guest's own stack, in its linear memory, in bytes: for SQLite's recursions at its limits of
+/// depth. The linker would give it 1 MiB.
+const STACK: u32 = 2 << 20;
+
 /// Builds the library of `package` and answers where the component is.
 ///
 /// # Errors
@@ -45,6 +49,7 @@ pub fn build(environment: &Environment, package: &str) -> Result<PathBuf> {
         // stays in, the library's file system among it.
         .args(["--crate-type", "cdylib"])
         .args(["--profile", PROFILE])
+        .args(["--", "-C", &format!("link-arg=-zstack-size={STACK}")])
         .stdin(Stdio::null())
         // A build script's standard output is cargo's to read.
         .output()

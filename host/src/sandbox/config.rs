@@ -17,10 +17,10 @@ pub fn config() -> Config {
         .generate_address_map(false)
         // Calls of the guest hold addresses in its memory; 4 GiB are reserved for it from the start.
         .memory_may_move(false)
-        // Twice the default for SQLite's recursions, and as much again for the host's own
-        // calls, which run on the same stack.
-        .max_wasm_stack(1 << 20)
-        .async_stack_size(3 << 20)
+        // Twice the most that a statement was seen to take within SQLite's limits of depth, and 2 MiB
+        // for the host's own calls, which run on the same stack.
+        .max_wasm_stack(4 << 20)
+        .async_stack_size(6 << 20)
         // What the guest does not use cannot be used against us.
         .wasm_tail_call(false)
         .wasm_memory64(false)

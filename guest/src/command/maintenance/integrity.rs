@@ -385,4 +385,38 @@ mod tests {
             "{output:?}"
         );
     }
+
+    #[test]
+    fn a_full_text_index_out_of_step_is_found_whatever_keeps_its_text() {
+        use crate::command::tests::{File, context, json_of};
+        const INDEXES: [(&str, &str, &str); 3] = [
+            (
+                "CREATE TABLE d(a); INSERT INTO d VALUES('fox'); CREATE VIRTUAL TABLE f USING fts5(a, content='d');
+                 INSERT INTO f(f) VALUES('rebuild'); UPDATE d SET a = 'dog'",
+                "full-text index f is out of step with d",
+                "INSERT INTO f(f) VALUES('rebuild')",
+            ),
+            (
+                "CREATE VIRTUAL TABLE f USING fts5(a); INSERT INTO f VALUES('fox'); UPDATE f_content SET c0 = 'dog'",
+                "checksum mismatch for table \\\"f\\\"",
+                "INSERT INTO f(f) VALUES('rebuild')",
+            ),
+            (
+                "CREATE TABLE d(a); INSERT INTO d VALUES('fox'); CREATE VIRTUAL TABLE f USING fts4(a, content='d');
+                 INSERT INTO f(f) VALUES('rebuild'); UPDATE d SET a = 'dog'",
+                "malformed inverted index for FTS4 table main.f",
+                "INSERT INTO f(f) VALUES('rebuild')",
+            ),
+        ];
+        for (sql, finding, cure) in INDEXES {
+            let file = File::new(sql);
+            let mut context = context(file.settings());
+            let object = json_of(&mut context, "integrity-check", serde_json::json!({}));
+            assert_eq!(object["result"], "problems", "{sql}: {object}");
+            assert!(object["rows"].to_string().contains(finding), "{object}");
+            json_of(&mut context, "exec", serde_json::json!({"sql": cure}));
+            let object = json_of(&mut context, "integrity-check", serde_json::json!({}));
+            assert_eq!(object["result"], "ok", "{sql}: {object}");
+        }
+    }
 }

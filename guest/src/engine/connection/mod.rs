@@ -32,12 +32,12 @@ pub(crate) enum Access {
     Make,
 }
 
-/// Deeper expressions would not fit the sandbox's stack of 512 KiB.
-const EXPRESSION_DEPTH: i32 = 200;
+/// How deep an expression may be, and the parser's own stack: SQLite's defaults, so that every schema
+/// is read which the sqlite3 program reads. The sandbox's stack is measured by them.
+const EXPRESSION_DEPTH: i32 = 1_000;
+const PARSER_DEPTH: i32 = 2_500;
 
-/// The same for the parser's own stack (100 entries was all there was before SQLite 3.53) and for
-/// triggers that set off triggers.
-const PARSER_DEPTH: i32 = 250;
+/// How many triggers may set each other off.
 const TRIGGER_DEPTH: i32 = 100;
 
 /// The matcher of LIKE and GLOB calls itself for every wildcard of a pattern. In bytes.
@@ -120,11 +120,11 @@ pub(crate) fn open_for_us(
 /// SQLite's run-time limits, <https://www.sqlite.org/limits.html>.
 fn set_limits(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
     let length = (limits.memory_bytes / 4).clamp(1 << 20, 1_000_000_000);
-    let sql = limits.sql_bytes.clamp(1 << 10, 1_000_000_000);
     let to_i32 = |bytes: u64| i32::try_from(bytes).unwrap_or(i32::MAX);
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, to_i32(length)),
-        (Limit::SQLITE_LIMIT_SQL_LENGTH, to_i32(sql)),
+        // A schema may hold longer statements than a client can send.
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, to_i32(length)),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH),
         (Limit::SQLITE_LIMIT_PARSER_DEPTH, PARSER_DEPTH),
         (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, TRIGGER_DEPTH),
@@ -179,11 +179,18 @@ fn watch(
     }))
 }
 
-/// Sets SQLite's hard heap limit to three quarters of the sandbox's memory, so
-/// that SQLite says "out of memory" before the host aborts the sandbox.
+/// What of the sandbox's memory is no heap, in bytes: the stack, which `guest/component` sets, and data.
+const NO_HEAP: u64 = 4 << 20;
+
+/// Sets SQLite's hard heap limit to three quarters of the sandbox's memory, so that SQLite says "out
+/// of memory" before the host aborts the sandbox; and to half of it the one from which caches are
+/// used again and sorters go on in temporary files.
 ///
-/// It holds for the whole process. SQLite lowers it on this request and never raises it.
+/// Both hold for the whole process. SQLite lowers them on this request and never raises them.
 pub(crate) fn limit_heap(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
-    let bytes = limits.memory_bytes / 4 * 3;
-    connection.execute_batch(&format!("PRAGMA hard_heap_limit={bytes}"))
+    let heap = limits.memory_bytes.saturating_sub(NO_HEAP);
+    let (hard, soft) = (heap / 4 * 3, heap / 2);
+    connection.execute_batch(&format!(
+        "PRAGMA hard_heap_limit={hard}; PRAGMA soft_heap_limit={soft}"
+    ))
 }

@@ -3,6 +3,7 @@
 mod barriers;
 mod batches;
 mod budgets;
+mod depth;
 mod dialects;
 mod dry_runs;
 mod effects;
