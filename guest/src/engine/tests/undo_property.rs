@@ -57,7 +57,7 @@ const TABLES: [(&str, &str); 12] = [
 ];
 
 /// What may stand on the tables.
-const MORE: [&str; 7] = [
+const MORE: [&str; 8] = [
     "CREATE INDEX by_v ON no_key(v, id)",
     "CREATE UNIQUE INDEX part ON composite(v) WHERE w > 40",
     "CREATE INDEX by_length ON text_key(length(v))",
@@ -65,7 +65,43 @@ const MORE: [&str; 7] = [
     "CREATE TRIGGER copied AFTER INSERT ON int_key BEGIN INSERT INTO no_key VALUES(new.id, new.v); END",
     "CREATE VIRTUAL TABLE words USING fts5(body, prefix='1')",
     "CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1)",
+    "CREATE VIRTUAL TABLE points USING vec0(v float[3], label text)",
 ];
+
+/// What another program has made, with a function and a collation of its own and texts in double
+/// quotes. Undo knows pages alone, so that it need not understand any of it.
+const FOREIGN: &str = r#"
+    CREATE TABLE quoted(id INTEGER PRIMARY KEY, v CHECK(v <> "none"), w DEFAULT "some");
+    CREATE TABLE theirs(id, v, n TEXT UNIQUE COLLATE NOCASE, w AS (their_word(v)));
+    CREATE INDEX by_word ON theirs(their_word(v)); CREATE INDEX some ON quoted(v) WHERE w = "some";
+    CREATE VIEW broken AS SELECT * FROM gone;
+    CREATE TRIGGER told AFTER INSERT ON theirs BEGIN SELECT their_word("x"); END;
+    INSERT INTO quoted SELECT value, value, value FROM generate_series(1, 50);
+    INSERT INTO theirs SELECT value, value, value FROM generate_series(1, 50);"#;
+
+/// Makes the tables of [`FOREIGN`] as their program does.
+fn foreign(connection: &Connection) {
+    use rusqlite::config::DbConfig;
+    use rusqlite::functions::FunctionFlags;
+    for config in [
+        DbConfig::SQLITE_DBCONFIG_DQS_DDL,
+        DbConfig::SQLITE_DBCONFIG_DQS_DML,
+    ] {
+        connection.set_db_config(config, true).unwrap();
+    }
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection
+        .create_scalar_function("their_word", 1, flags, |call| {
+            call.get::<rusqlite::types::Value>(0)
+        })
+        .unwrap();
+    connection.execute_batch(FOREIGN).unwrap();
+    // An order of its own, which happens to be NOCASE.
+    let rename = "PRAGMA writable_schema = ON;
+        UPDATE sqlite_schema SET sql = replace(sql, 'NOCASE', 'their_order') WHERE name = 'theirs';
+        PRAGMA writable_schema = RESET;";
+    connection.execute_batch(rename).unwrap();
+}
 
 /// Rows of any length, some of them on pages of their own; keys are numbers, texts and NULL.
 fn insert(dice: &mut Dice, table: &str) -> String {
@@ -93,10 +129,11 @@ fn insert(dice: &mut Dice, table: &str) -> String {
 
 /// One statement, or several of a batch. Not all of them can succeed.
 fn write(dice: &mut Dice) -> String {
-    let tables: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+    let mut tables: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+    tables.extend(["quoted", "theirs"]);
     let table = dice.pick(&tables);
     let (n, m) = (dice.below(300), dice.below(60));
-    match dice.below(34) {
+    match dice.below(37) {
         0..=7 => insert(dice, table),
         8 | 9 => format!(
             "UPDATE {table} SET v = v || '{n}' WHERE rowid % 3 = {}",
@@ -122,7 +159,12 @@ fn write(dice: &mut Dice) -> String {
                 "INDEX part",
                 "TRIGGER logged",
                 "TABLE words",
-                "TABLE boxes"
+                "TABLE boxes",
+                "TABLE points",
+                "INDEX by_word",
+                "INDEX some",
+                "VIEW broken",
+                "TRIGGER told"
             ])
         ),
         22 => format!("CREATE TABLE copy{m} AS SELECT * FROM {table}"),
@@ -148,6 +190,17 @@ fn write(dice: &mut Dice) -> String {
         32 => format!(
             "INSERT OR REPLACE INTO boxes SELECT value, value, value + {m} FROM generate_series(1, {n})"
         ),
+        33 | 34 => format!(
+            "INSERT INTO points(v, label) SELECT '[' || value || ', {n}, {m}]', 'x' || value FROM generate_series(1, {})",
+            m + 1
+        ),
+        35 => dice
+            .pick(&[
+                "DELETE FROM points WHERE rowid % 2",
+                "UPDATE points SET label = 'y'",
+                "DELETE FROM points",
+            ])
+            .into(),
         _ => dice
             .pick(&[
                 "DELETE FROM boxes WHERE x0 > 20",
@@ -155,6 +208,22 @@ fn write(dice: &mut Dice) -> String {
             ])
             .into(),
     }
+}
+
+/// A statement that changes few pages, if any.
+fn small(dice: &mut Dice) -> String {
+    let table = dice.pick(&[
+        "text_key",
+        "descending",
+        "counted",
+        "no_case",
+        "parent",
+        "orphan",
+    ]);
+    let (from, to) = (dice.pick(&["A", "B"]), dice.pick(&["C", "D"]));
+    format!(
+        "UPDATE {table} SET v = replace(v, '{from}', '{to}') WHERE id IN (SELECT id FROM {table} LIMIT 3)"
+    )
 }
 
 /// A database in one of the journal modes, of any page size and with any auto-vacuum.
@@ -187,6 +256,9 @@ fn case(dice: &mut Dice, folder: &Folder, number: u64) -> (Engine, String) {
         let connection = Connection::open(&path).unwrap();
         rusqlite::vtab::series::load_module(&connection).unwrap();
         connection.execute_batch(&schema).unwrap();
+        if dice.one_in(3) {
+            foreign(&connection);
+        }
         recording_in(on_file(&path))
     };
     let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
@@ -298,7 +370,8 @@ fn what_others_write_between_is_never_damaged() {
         let meddled = dice.one_in(3) || other.execute_batch(&meddle).is_err();
         let before = contents(&other).unwrap();
         let done = super::undo::undo(&mut engine);
-        let after = contents(&other).unwrap();
+        // A new connection: FTS5 checks its index by what it remembers of it.
+        let after = contents(&Connection::open(&path).unwrap()).unwrap();
         let told = format!("seed {seed}: {how}: {sql}; {meddle}: {meddled}: {written:?}: {done:?}");
         if done.is_err() {
             assert_eq!(before, after, "{told}");
@@ -309,6 +382,8 @@ fn what_others_write_between_is_never_damaged() {
             "{told}"
         );
         assert_eq!(after, state(&mut engine), "{told}");
+        let read = contents(&other).unwrap();
+        assert_eq!(after[..after.len() - 1], read[..read.len() - 1], "{told}");
         let astray = other
             .prepare("PRAGMA foreign_key_check")
             .unwrap()
@@ -316,4 +391,56 @@ fn what_others_write_between_is_never_damaged() {
             .unwrap_or(true);
         assert!(!astray, "{told}");
     }
+}
+
+#[test]
+fn writes_are_undone_in_any_order_or_not_at_all() {
+    let folder = Folder::new();
+    let first = number_from("SQLARIUM_UNDO_SEED", 1);
+    let (mut early, mut refused) = (0, 0);
+    for seed in first..first + number_from("SQLARIUM_UNDO_CASES", 150) / 2 {
+        let mut dice = Dice(seed.wrapping_mul(0x1_0001));
+        let (mut engine, how) = case(&mut dice, &folder, seed);
+        let before = state(&mut engine);
+        let mut writes = Vec::new();
+        for _ in 0..2 + dice.below(4) {
+            let sql = if dice.one_in(3) {
+                write(&mut dice)
+            } else {
+                small(&mut dice)
+            };
+            let done = exec(&mut engine, &sql).ok();
+            let number = done.and_then(|output| output.extra.get("write")?.as_i64());
+            writes.extend(number.map(|number| (number, sql)));
+        }
+        let told = format!("seed {seed}: {how}: {writes:?}");
+        for _ in 0..3 {
+            if writes.is_empty() {
+                break;
+            }
+            let at = dice.below(writes.len() as u64) as usize;
+            let now = state(&mut engine);
+            match engine.database(None).unwrap().undo(Some(writes[at].0)) {
+                Ok(_) => {
+                    early += u32::from(at + 1 < writes.len());
+                    writes.remove(at);
+                    let whole = state(&mut engine);
+                    assert_eq!(whole.last(), now.last(), "{told}");
+                }
+                Err(failure) => {
+                    refused += 1;
+                    assert!(at + 1 < writes.len(), "{told}: {failure}");
+                    assert_eq!(state(&mut engine), now, "{told}");
+                }
+            }
+        }
+        for (number, _) in writes.iter().rev() {
+            let done = engine.database(None).unwrap().undo(Some(*number));
+            assert!(done.is_ok(), "{told}: {number}: {done:?}");
+        }
+        let after = state(&mut engine);
+        let differs = before.iter().zip(&after).find(|(one, other)| one != other);
+        assert_eq!((before.len(), differs), (after.len(), None), "{told}");
+    }
+    assert!(early > 0 && refused > 0, "{early} {refused}");
 }

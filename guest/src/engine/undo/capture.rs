@@ -43,6 +43,8 @@ pub(crate) struct Images {
     pub page_size: u32,
     /// Pages of the database before it, and after it.
     pub count: (u32, u32),
+    /// The version of the schema before it.
+    pub cookie: u32,
     /// What tells the state of the database before it from all others, and the state after it.
     pub state: (u64, u64),
     /// The pages, by number.
@@ -239,6 +241,7 @@ impl Seen {
             return true;
         }
         let state = (was.as_deref().map(hash).unwrap_or_default(), hash(is));
+        let cookie = was.as_deref().map_or(0, cookie);
         let count = is[28..32].try_into().map_or(0, u32::from_be_bytes);
         if let Some(was) = was {
             if was[16..18] != is[16..18] {
@@ -256,6 +259,7 @@ impl Seen {
         let images = Images {
             page_size: self.page_size as u32,
             count: (self.pages, count),
+            cookie,
             state,
             pages: together(before, after),
         };
@@ -297,11 +301,13 @@ impl Seen {
         if (numbers.len() * log.page_size) as u64 > self.room {
             return Ok(Err(too_large(self.room)));
         }
+        let first = reader.read([1].into_iter())?;
         let before = reader.read(numbers.into_iter())?;
         after.retain(|number, _| *number <= log.pages);
         Ok(Ok(Images {
             page_size: log.page_size as u32,
             count: (pages, log.pages),
+            cookie: first.first().map_or(0, |(_, first)| cookie(first)),
             state,
             pages: together(before.into_iter().collect(), after),
         }))
@@ -374,6 +380,15 @@ fn together(mut before: BTreeMap<u32, Vec<u8>>, after: BTreeMap<u32, u64>) -> Ve
         after: after.get(&number).copied(),
     };
     numbers.into_iter().map(page).collect()
+}
+
+/// Where page 1 tells the version of the schema.
+pub(crate) const COOKIE: Range<usize> = 40..44;
+
+/// The version of the schema.
+pub(crate) fn cookie(first: &[u8]) -> u32 {
+    let bytes = first.get(COOKIE).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_be_bytes)
 }
 
 /// The hash of a page's content.

@@ -69,7 +69,7 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS entry(
         number INTEGER PRIMARY KEY AUTOINCREMENT, database TEXT, at TEXT, command TEXT, sql TEXT,
         summary TEXT DEFAULT 'the call was aborted before it was counted', irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
-        count_before INTEGER, count_after INTEGER, state_before INTEGER, state_after INTEGER,
+        count_before INTEGER, count_after INTEGER, cookie INTEGER, state_before INTEGER, state_after INTEGER,
         undoing_from INTEGER, undoing_to INTEGER);
     CREATE TABLE IF NOT EXISTS page(
         entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number));
@@ -121,8 +121,8 @@ impl History {
         let bytes: usize = sizes.map(Vec::len).sum();
         let mut insert = transaction.prepare_cached(
             "INSERT INTO entry(database, at, command, sql, irreversible, bytes, page_size,
-               count_before, count_after, state_before, state_after)
-             VALUES(?1, strftime('%Y-%m-%dT%H:%M:%SZ'), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+               count_before, count_after, cookie, state_before, state_after)
+             VALUES(?1, strftime('%Y-%m-%dT%H:%M:%SZ'), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?;
         insert.execute(params![
             draft.database,
@@ -133,6 +133,7 @@ impl History {
             images.page_size,
             images.count.0,
             images.count.1,
+            images.cookie,
             from.cast_signed(),
             to.cast_signed(),
         ])?;
@@ -347,13 +348,14 @@ impl History {
     /// SQLite's.
     pub(crate) fn images(&self, number: i64) -> rusqlite::Result<Images> {
         let mut images = self.connection.query_row(
-            "SELECT page_size, count_before, count_after, state_before, state_after
+            "SELECT page_size, count_before, count_after, state_before, state_after, cookie
              FROM entry WHERE number = ?1",
             [number],
             |row| {
                 Ok(Images {
                     page_size: row.get(0)?,
                     count: (row.get(1)?, row.get(2)?),
+                    cookie: row.get(5)?,
                     state: (
                         row.get::<_, i64>(3)?.cast_unsigned(),
                         row.get::<_, i64>(4)?.cast_unsigned(),

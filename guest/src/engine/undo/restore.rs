@@ -1,17 +1,12 @@
 //! Puts pages back as they were, through SQLite's own pager
 //! (<https://www.sqlite.org/dbpage.html>), in one transaction.
 
-use std::ops::Range;
-
 use rusqlite::config::DbConfig;
 use rusqlite::types::Null;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 
-use super::capture::{BeforeCommit, Capture, End, Images, MARKS, content, hash};
+use super::capture::{BeforeCommit, COOKIE, Capture, End, Images, MARKS, content, cookie, hash};
 use super::tap::OpenFile;
-
-/// Where page 1 tells the version of the schema.
-const COOKIE: Range<usize> = 40..44;
 
 /// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
 const LOCK_BYTE: u32 = 0x4000_0000;
@@ -109,7 +104,7 @@ impl Now {
 
     /// Whether every page is as the write left it, so that others have written elsewhere alone.
     fn holds_after(&self, connection: &Connection, images: &Images) -> rusqlite::Result<bool> {
-        if images.count != (self.count, self.count) || self.cookie(images) != cookie(&self.first) {
+        if images.count != (self.count, self.count) || images.cookie != cookie(&self.first) {
             return Ok(false);
         }
         for left in &images.pages {
@@ -118,13 +113,6 @@ impl Now {
             }
         }
         Ok(true)
-    }
-
-    /// The version of the schema before the write.
-    fn cookie(&self, images: &Images) -> u32 {
-        let first = images.pages.first().filter(|page| page.number == 1);
-        let before = first.and_then(|page| page.before.as_deref());
-        cookie(before.unwrap_or(&self.first))
     }
 
     /// Page 1 as it was, but for what says nothing of the content.
@@ -196,17 +184,19 @@ fn stage(connection: &Connection, images: &Images, now: &Now) -> rusqlite::Resul
     Ok(())
 }
 
-/// Whether all indexes still agree with their tables, and all references with their keys.
+/// Whether all indexes still agree with their tables, and all references with their keys. Where
+/// that takes functions or collations of another program, it is not known.
 fn is_whole(connection: &Connection) -> rusqlite::Result<bool> {
-    let check: String =
-        connection.query_row("PRAGMA main.integrity_check(1)", [], |row| row.get(0))?;
-    let mut astray = connection.prepare("PRAGMA main.foreign_key_check")?;
-    Ok(check == "ok" && !astray.exists([])?)
-}
-
-fn cookie(first: &[u8]) -> u32 {
-    let bytes = first.get(COOKIE).and_then(|bytes| bytes.try_into().ok());
-    bytes.map_or(0, u32::from_be_bytes)
+    let checked = || -> rusqlite::Result<bool> {
+        let check: String =
+            connection.query_row("PRAGMA main.integrity_check(1)", [], |row| row.get(0))?;
+        let mut astray = connection.prepare("PRAGMA main.foreign_key_check")?;
+        Ok(check == "ok" && !astray.exists([])?)
+    };
+    match checked() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(false),
+        checked => checked,
+    }
 }
 
 fn page(connection: &Connection, number: u32) -> rusqlite::Result<Vec<u8>> {
