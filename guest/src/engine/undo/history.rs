@@ -2,7 +2,7 @@
 //!
 //! It is a database of its own in the host's memory, which outlives an instance that is cut off.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -59,18 +59,23 @@ pub(crate) struct History {
     pub(super) connection: Connection,
     /// How many bytes of pages it may hold.
     room: u64,
+    /// How many it holds, where that is known.
+    bytes: Cell<Option<u64>>,
     /// What the last entry has changed, to be written along with the next thing.
     summary: RefCell<Option<(i64, String)>>,
 }
 
-// Pages of 32 KiB hold seven of the usual 4 KiB each.
+// Pages of 32 KiB hold seven of the usual 4 KiB each. There is no other connection, and what was
+// written is there, whatever becomes of the instance.
 const TABLES: &str = "
     PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL;
+    PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;
     CREATE TABLE IF NOT EXISTS entry(
         number INTEGER PRIMARY KEY AUTOINCREMENT, database TEXT, at TEXT, command TEXT, sql TEXT,
         summary TEXT DEFAULT 'the call was aborted before it was counted', irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
         count_before INTEGER, count_after INTEGER, cookie INTEGER, state_before INTEGER, state_after INTEGER,
         undoing_from INTEGER, undoing_to INTEGER);
+    CREATE INDEX IF NOT EXISTS undoing ON entry(database) WHERE undoing_to IS NOT NULL;
     CREATE TABLE IF NOT EXISTS page(
         entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number));
     CREATE TABLE IF NOT EXISTS dropped(entries INTEGER);";
@@ -94,6 +99,7 @@ impl History {
         Ok(Self {
             connection,
             room,
+            bytes: Cell::default(),
             summary: RefCell::default(),
         })
     }
@@ -145,38 +151,42 @@ impl History {
             put.execute(params![number, page.number, after, page.before])?;
         }
         drop(put);
-        let dropped = self.make_room(number)?;
+        let dropped = self.make_room(number, bytes as u64)?;
+        let held = self.bytes.take();
         transaction.commit()?;
+        self.bytes.set(held);
         Ok((number, dropped))
     }
 
-    /// Drops the oldest entries, but not `number`, until the pages of all have room.
-    fn make_room(&self, number: i64) -> rusqlite::Result<u64> {
+    /// Drops the oldest entries, but not `number` with its `bytes`, until the pages of all have room.
+    fn make_room(&self, number: i64, bytes: u64) -> rusqlite::Result<u64> {
+        let mut held = match self.bytes.get() {
+            Some(held) => held + bytes,
+            None => self.held()?.bytes,
+        };
         let mut dropped: u64 = 0;
-        loop {
-            let mut ask = self
-                .connection
-                .prepare_cached("SELECT coalesce(sum(bytes), 0), min(number) FROM entry")?;
-            let (bytes, oldest): (i64, Option<i64>) =
-                ask.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            match oldest.filter(|oldest| *oldest < number) {
-                Some(oldest) if bytes.unsigned_abs() > self.room => {
-                    self.forget_pages(oldest)?;
-                    self.connection
-                        .execute("DELETE FROM entry WHERE number = ?1", [oldest])?;
-                    dropped += 1;
-                }
-                _ => break,
-            }
+        while held > self.room {
+            let sql = "SELECT number, bytes FROM entry WHERE number < ?1 ORDER BY number LIMIT 1";
+            let oldest = self.connection.query_row(sql, [number], |row| {
+                Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?))
+            });
+            let Some((oldest, bytes)) = oldest.optional()? else {
+                break;
+            };
+            self.forget(oldest)?;
+            held -= bytes;
+            dropped += 1;
         }
         if dropped > 0 {
             self.connection
                 .execute("INSERT INTO dropped VALUES(?1)", [dropped.cast_signed()])?;
         }
+        self.bytes.set(Some(held));
         Ok(dropped)
     }
 
     pub(super) fn forget_pages(&self, number: i64) -> rusqlite::Result<()> {
+        self.bytes.set(None);
         let sql = "DELETE FROM page WHERE entry = ?1";
         self.connection.execute(sql, [number]).map(drop)
     }

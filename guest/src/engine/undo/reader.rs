@@ -41,7 +41,7 @@ impl Reader {
             None => connection.insert((self.open)()?),
         };
         // A transaction begins with the first look.
-        connection.execute_batch("BEGIN")?;
+        connection.prepare_cached("BEGIN")?.execute([])?;
         pages(connection).map(drop)
     }
 
@@ -84,7 +84,10 @@ impl Reader {
         let mut connection = self.connection.borrow_mut();
         if let Some(there) = &*connection
             && !there.is_autocommit()
-            && there.execute_batch("ROLLBACK").is_err()
+            && there
+                .prepare_cached("ROLLBACK")
+                .and_then(|mut end| end.execute([]))
+                .is_err()
         {
             *connection = None;
         }

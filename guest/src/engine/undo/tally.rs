@@ -92,6 +92,8 @@ pub(crate) struct Tally {
 #[derive(Debug, Default)]
 struct Rows {
     counts: Vec<(String, Counts)>,
+    /// The name that SQLite gave for a row last, and the place of its counts.
+    last: Option<(*const c_char, usize)>,
     /// Those of them that a statement has set off.
     nested: Vec<Nested>,
     /// Tables whose rows go with them, while a statement of the schema runs; all, if it drops none.
@@ -104,7 +106,7 @@ const STATISTICS: &str = "sqlite_stat";
 
 impl Rows {
     /// `depth` is how deep in what the statement set off.
-    fn changed(&mut self, operation: c_int, table: &str, depth: c_int) {
+    fn changed(&mut self, operation: c_int, name: *const c_char, table: &str, depth: c_int) {
         if table.starts_with("sqlite_") {
             self.statistics |= table.starts_with(STATISTICS);
             return;
@@ -114,14 +116,14 @@ impl Rows {
         {
             return;
         }
-        // Mostly it is the table of the row before.
-        let at = self.counts.iter().rposition(|(name, _)| name == table);
+        let at = self.counts.iter().rposition(|(known, _)| known == table);
         let at = at.unwrap_or_else(|| {
             self.counts.push((table.to_owned(), Counts::default()));
             self.counts.len() - 1
         });
         self.counts[at].1.count(operation);
         if depth == 0 {
+            self.last = Some((name, at));
             return;
         }
         let top = depth == 1;
@@ -135,6 +137,12 @@ impl Rows {
                 self.nested.push(Nested { table, top, counts });
             }
         }
+    }
+
+    /// Forgets what was counted; SQLite's names last until the schema changes at the least.
+    fn take(&mut self) -> Vec<(String, Counts)> {
+        self.last = None;
+        std::mem::take(&mut self.counts)
     }
 }
 
@@ -158,19 +166,27 @@ unsafe extern "C" fn changes(
     _new: ffi::sqlite3_int64,
 ) {
     // SAFETY: `Tally::start` passes its own rows, which live until the hook is gone; SQLite passes
-    // its connection, which may be asked for the depth in here, and C strings.
-    let (rows, database, table, depth) = unsafe {
+    // its connection, which may be asked for the depth in here.
+    let (rows, depth) = unsafe {
         (
             &mut *rows.cast::<Rows>(),
-            CStr::from_ptr(database),
-            CStr::from_ptr(table),
             ffi::sqlite3_preupdate_depth(connection),
         )
     };
-    if database == c"main"
-        && let Ok(table) = table.to_str()
+    // Mostly it is the table of the row before.
+    if let Some((last, at)) = rows.last
+        && last == table
+        && depth == 0
     {
-        rows.changed(operation, table, depth);
+        rows.counts[at].1.count(operation);
+        return;
+    }
+    // SAFETY: SQLite passes C strings.
+    let (database, name) = unsafe { (CStr::from_ptr(database), CStr::from_ptr(table)) };
+    if database == c"main"
+        && let Ok(name) = name.to_str()
+    {
+        rows.changed(operation, table, name, depth);
     }
 }
 
@@ -201,8 +217,12 @@ impl Tally {
     /// SQLite's.
     pub(crate) fn stop(mut self, connection: &Connection) -> rusqlite::Result<(Vec<Step>, Parts)> {
         self.settle();
-        let counted = self.steps.iter().any(|step| matches!(step, Step::Rows(_)));
-        if counted {
+        // The name of a part begins with that of its whole and an underscore.
+        let may_be_part = |step: &Step| match step {
+            Step::Rows(rows) => rows.keys().any(|table| table.contains('_')),
+            _ => false,
+        };
+        if self.steps.iter().any(may_be_part) {
             self.parts.look(connection)?;
         }
         Ok((
@@ -224,7 +244,7 @@ impl Tally {
 
     /// Forgets all steps but the first `count`, which were rolled back.
     pub(crate) fn forget(&mut self, count: usize) {
-        self.rows().counts.clear();
+        self.rows().take();
         self.steps.truncate(count);
     }
 
@@ -312,7 +332,7 @@ impl Tally {
     /// Closes the piece of rows that is being counted.
     fn settle(&mut self) {
         let rows = self.rows();
-        let counts = std::mem::take(&mut rows.counts);
+        let counts = rows.take();
         let statistics = std::mem::take(&mut rows.statistics);
         if !counts.is_empty() {
             self.steps.push(Step::Rows(counts.into_iter().collect()));
@@ -355,6 +375,11 @@ impl Parts {
     ///
     /// SQLite's.
     pub(crate) fn look(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        // Most schemas have none, and a look at every table is slow.
+        let virtuals = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0";
+        if !connection.prepare_cached(virtuals)?.exists([])? {
+            return Ok(());
+        }
         let all = relations(connection)?;
         let virtuals = || all.iter().filter(|table| table.kind == "virtual");
         for shadow in all
