@@ -251,7 +251,8 @@ impl Database {
                 let word = scan::first_word(&recorder.sql.borrow()).to_uppercase();
                 told.push(format!("{word}: no rows"));
             }
-            recorder.history.summarize(number, told.join("; "));
+            // Without it, the history only says less.
+            let _ = recorder.history.summarize(number, &told.join("; "));
         }
         if outcome.number.is_some() || outcome.irreversible.is_some() || outcome.same {
             self.written.borrow_mut().push(outcome);

@@ -2,7 +2,7 @@
 //!
 //! It is a database of its own in the host's memory, which outlives an instance that is cut off.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -61,8 +61,6 @@ pub(crate) struct History {
     room: u64,
     /// How many it holds, where that is known.
     bytes: Cell<Option<u64>>,
-    /// What the last entry has changed, to be written along with the next thing.
-    summary: RefCell<Option<(i64, String)>>,
 }
 
 // Pages of 32 KiB hold seven of the usual 4 KiB each. There is no other connection, and what was
@@ -100,7 +98,6 @@ impl History {
             connection,
             room,
             bytes: Cell::default(),
-            summary: RefCell::default(),
         })
     }
 
@@ -191,28 +188,25 @@ impl History {
         self.connection.execute(sql, [number]).map(drop)
     }
 
-    /// What an entry has changed, for a reader. It is written with the next entry, or the next look.
-    pub(crate) fn summarize(&self, number: i64, summary: String) {
-        self.summary.replace(Some((number, summary)));
+    /// Notes what an entry has changed, for a reader.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub(crate) fn summarize(&self, number: i64, summary: &str) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("UPDATE entry SET summary = ?2 WHERE number = ?1")?
+            .execute(params![number, summary])
+            .map(drop)
     }
 
-    fn write_summary(&self) -> rusqlite::Result<()> {
-        if let Some((number, summary)) = self.summary.take() {
-            self.connection
-                .prepare_cached("UPDATE entry SET summary = ?2 WHERE number = ?1")?
-                .execute(params![number, summary])?;
-        }
-        Ok(())
-    }
-
-    /// Writes down what was left open, and sees by the `state` that a database is in what became
-    /// of the last things that were about to be committed when a call was aborted.
+    /// Sees by the `state` that a database is in what became of the last things that were about to
+    /// be committed when a call was aborted.
     ///
     /// # Errors
     ///
     /// SQLite's.
     pub(crate) fn look(&self, database: &str, state: u64) -> rusqlite::Result<()> {
-        self.write_summary()?;
         let undoing = self
             .connection
             .prepare_cached(
