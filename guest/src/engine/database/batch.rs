@@ -54,15 +54,7 @@ impl Database {
             number += 1;
             let rows = output.rows.take();
             let length = self
-                .member(
-                    &text[start..],
-                    sql,
-                    start,
-                    number,
-                    &mut output,
-                    &mut effects,
-                    wanted,
-                )
+                .member(&text, start, number, &mut output, &mut effects, wanted)
                 .map_err(|failure| unchanged(failure, number, sql, start))?;
             if output.rows.is_some() {
                 returned.push(number);
@@ -80,17 +72,18 @@ impl Database {
         Ok(output)
     }
 
-    /// Runs the first statement of `rest` as one of a batch and answers its length in bytes.
+    /// Runs the statement at `start` of `text`, which ends in NUL, as one of a batch and answers its
+    /// length in bytes.
     fn member(
         &self,
-        rest: &str,
-        sql: &str,
+        text: &str,
         start: usize,
         number: usize,
         output: &mut Output,
         effects: &mut Effects,
         wanted: Mode,
     ) -> Result<usize, Failure> {
+        let (rest, sql) = (&text[start..], text.trim_end_matches('\0'));
         let mode = if explains(rest) {
             Mode::Explain
         } else {
