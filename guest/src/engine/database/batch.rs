@@ -115,7 +115,10 @@ impl Database {
         } else {
             mode
         });
-        let result_set = self.step(&mut statement, sql, start)?;
+        let own = rest.get(..length).unwrap_or(rest);
+        let result_set = self
+            .step(&mut statement, sql, start)
+            .map_err(|failure| self.with_met(failure, own, &seen, &[]))?;
         let writes = mode != Mode::Explain && !statement.readonly();
         drop(statement);
         if let Some(rows) = result_set.rows {
@@ -124,7 +127,7 @@ impl Database {
         }
         if writes {
             let changed = self.count(output, rest, before)?;
-            self.add_effects(effects, rest.get(..length).unwrap_or(rest), &seen, changed);
+            self.add_effects(effects, own, &seen, changed);
         }
         self.after(&seen)?;
         Ok(length)

@@ -16,6 +16,7 @@ mod dry_run;
 mod dumped;
 mod effects;
 mod followed;
+mod met;
 mod open;
 mod recorded;
 mod report;

@@ -74,16 +74,28 @@ impl Params {
     ///
     /// `syntax`, with a sentence that names what is missing or left over.
     pub fn bind(&self, statement: &mut Statement<'_>, sql: &str) -> Result<(), Failure> {
-        let parameters = parameters::of(statement, sql);
-        let bound = match self {
-            Self::None => parameters.by_number(&[])?,
-            Self::Positional(values) => parameters.by_number(values)?,
-            Self::Named(values) => parameters.by_name(values)?,
-        };
-        for (index, value) in bound {
+        for (index, value) in self.bound(statement, sql)? {
             bind_one(statement, index, value)?;
         }
         Ok(())
+    }
+
+    /// Which value goes to which of SQLite's numbers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Params::bind`].
+    pub(crate) fn bound(
+        &self,
+        statement: &Statement<'_>,
+        sql: &str,
+    ) -> Result<Vec<(usize, &Value)>, Failure> {
+        let parameters = parameters::of(statement, sql);
+        match self {
+            Self::None => parameters.by_number(&[]),
+            Self::Positional(values) => parameters.by_number(values),
+            Self::Named(values) => parameters.by_name(values),
+        }
     }
 }
 

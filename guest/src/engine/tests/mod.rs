@@ -11,6 +11,7 @@ mod errors;
 mod files;
 mod guards;
 mod layers;
+mod met;
 mod params;
 mod quoting;
 mod reads;

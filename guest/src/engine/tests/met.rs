@@ -1,0 +1,147 @@
+//! A constraint that fails names the value it met.
+
+use super::*;
+
+#[test]
+fn a_constraint_that_fails_names_what_it_met() {
+    let mut engine = engine(
+        "CREATE TABLE customer(id INTEGER PRIMARY KEY, email TEXT UNIQUE COLLATE NOCASE, n INT CONSTRAINT positive CHECK (n > 0));
+         CREATE TABLE pair(a, b, v, PRIMARY KEY(a, b)) WITHOUT ROWID;
+         CREATE TABLE orders(id INTEGER PRIMARY KEY, customer REFERENCES customer(id), note TEXT NOT NULL);
+         CREATE UNIQUE INDEX lowered ON orders(lower(note));
+         CREATE TABLE strict(n INTEGER, m INT CHECK (m > 0)) STRICT;
+         CREATE TABLE \"od,d t\"(\"a.b\" UNIQUE, \"c, d\");
+         INSERT INTO customer VALUES(5, 'a@b.c', 1); INSERT INTO pair VALUES(1, 'x', 0);
+         INSERT INTO orders VALUES(1, 5, 'Note'); INSERT INTO \"od,d t\" VALUES('it''s', 1)",
+    );
+    for (sql, params, part) in [
+        (
+            "INSERT INTO strict VALUES('five', 1)",
+            json!(null),
+            "annot store TEXT value in INTEGER column strict.n. The new row of strict has n = 'five'.",
+        ),
+        (
+            "INSERT INTO strict VALUES(1, ?)",
+            json!([-7]),
+            "CHECK constraint failed: m > 0. The new row of strict has m = -7.",
+        ),
+        (
+            "INSERT INTO customer(id) VALUES('x')",
+            json!(null),
+            "The new row of customer has id = 'x'.",
+        ),
+        (
+            "INSERT INTO customer(n) VALUES(-1)",
+            json!(null),
+            "It is CHECK ( n > 0 ) on customer. The new row of customer has n = -1.",
+        ),
+        (
+            "DELETE FROM customer WHERE id = 5",
+            json!(null),
+            "A row of orders refers to customer.id = 5, by orders.customer.",
+        ),
+        (
+            "DELETE FROM customer AS c WHERE c.id = ? RETURNING id",
+            json!([5]),
+            "refers to customer.id = 5",
+        ),
+        (
+            "INSERT INTO customer(email) VALUES('A@b.c')",
+            json!(null),
+            "UNIQUE constraint failed: customer.email. The row of customer with rowid 5 has email = 'a@b.c' already.",
+        ),
+        (
+            "INSERT INTO customer(email) VALUES(?)",
+            json!(["a@b.c"]),
+            "rowid 5 has email = 'a@b.c' already",
+        ),
+        (
+            "INSERT INTO customer VALUES(:id, :e, 1) RETURNING id",
+            json!({"id": 9, "e": "a@b.c"}),
+            "rowid 5 has email = 'a@b.c' already",
+        ),
+        (
+            "INSERT INTO customer(id) VALUES(7), (5), (8)",
+            json!(null),
+            "rowid 5 has id = 5 already",
+        ),
+        (
+            "INSERT INTO customer(id, email) SELECT 8, email FROM customer",
+            json!(null),
+            "rowid 5 has email = 'a@b.c' already",
+        ),
+        (
+            "INSERT INTO customer(email) VALUES('x'), ('x')",
+            json!(null),
+            "More than one of the new rows has email = 'x'",
+        ),
+        (
+            "INSERT INTO customer(id, email) VALUES(5, 'new') ON CONFLICT(email) DO NOTHING",
+            json!(null),
+            "rowid 5 has id = 5 already",
+        ),
+        (
+            "INSERT INTO pair VALUES(1, 'x', 2)",
+            json!(null),
+            "UNIQUE constraint failed: pair.a, pair.b. A row of pair has a = 1, b = 'x' already.",
+        ),
+        (
+            "INSERT INTO \"od,d t\" VALUES('it''s', 2)",
+            json!(null),
+            "has a.b = 'it''s' already",
+        ),
+        (
+            "INSERT INTO orders(customer, note) VALUES(1, 'a'), (99, 'b')",
+            json!(null),
+            "FOREIGN KEY constraint failed. orders.customer = 1, but customer has no row with id = 1.",
+        ),
+        (
+            "INSERT INTO orders(customer, note) VALUES(?, ?)",
+            json!([99, "b"]),
+            "orders.customer = 99, but customer has no row with id = 99.",
+        ),
+        (
+            "INSERT INTO orders(note) VALUES('NOTE')",
+            json!(null),
+            "It is on orders: CREATE UNIQUE INDEX lowered",
+        ),
+        (
+            "INSERT INTO orders(id) VALUES(2)",
+            json!(null),
+            "NOT NULL constraint failed: orders.note",
+        ),
+        (
+            "INSERT INTO customer(n) VALUES(-1)",
+            json!(null),
+            "CHECK constraint failed: positive. It is CHECK ( n > 0 ) on customer.",
+        ),
+    ] {
+        let params = Params::from_json(&params).unwrap();
+        let result = engine.database(None).unwrap().exec(sql, &params);
+        refused(result, Status::Constraint, part);
+    }
+    let long = format!(
+        "INSERT INTO pair VALUES('{0}', 1, 1), ('{0}', 1, 1)",
+        "é".repeat(500)
+    );
+    let failure = refused(
+        exec(&mut engine, &long),
+        Status::Constraint,
+        "é…'".trim_end_matches("…'"),
+    );
+    assert!(
+        failure.message.len() < 300 && failure.message.contains('…'),
+        "{failure}"
+    );
+    refused(
+        batch(
+            &mut engine,
+            "SELECT 1; INSERT INTO customer(email) VALUES('a@b.c')",
+        ),
+        Status::Constraint,
+        "Statement 2 of the batch (line 1) failed: UNIQUE constraint failed: customer.email. The row of customer with rowid 5",
+    );
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM customer"), 1);
+    // And the connection writes as before.
+    exec(&mut engine, "INSERT INTO customer(email) VALUES('new')").unwrap();
+}
