@@ -69,13 +69,14 @@ const TABLES: &str = "
     PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL;
     PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;
     CREATE TABLE IF NOT EXISTS entry(
-        number INTEGER PRIMARY KEY AUTOINCREMENT, database TEXT, at TEXT, command TEXT, sql TEXT,
+        number INTEGER PRIMARY KEY, database TEXT, at TEXT, command TEXT, sql TEXT,
         summary TEXT DEFAULT 'the call was aborted before it was counted', irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
         count_before INTEGER, count_after INTEGER, cookie INTEGER, state_before INTEGER, state_after INTEGER,
         undoing_from INTEGER, undoing_to INTEGER);
     CREATE INDEX IF NOT EXISTS undoing ON entry(database) WHERE undoing_to IS NOT NULL;
     CREATE TABLE IF NOT EXISTS page(
-        entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number));
+        entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number))
+        WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS dropped(entries INTEGER);";
 
 /// Begins a query of [`Entry`]s.
@@ -340,8 +341,7 @@ impl History {
     ///
     /// SQLite's.
     pub(crate) fn was_dropped(&self, number: i64) -> rusqlite::Result<bool> {
-        let sql = "SELECT ?1 BETWEEN 1 AND (SELECT max(seq) FROM sqlite_sequence)
-                   AND ?1 < ifnull((SELECT min(number) FROM entry), ?1 + 1)";
+        let sql = "SELECT ?1 > 0 AND ?1 < ifnull(min(number), 0) FROM entry";
         self.connection.query_row(sql, [number], |row| row.get(0))
     }
 
