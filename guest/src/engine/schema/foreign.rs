@@ -335,11 +335,12 @@ pub(crate) fn tokenizer(connection: &Connection, table: &str) -> rusqlite::Resul
         [table],
         |row| text(row, 0),
     )?;
-    Ok(tokenizer_in(&sql))
+    const OURS: [&str; 5] = ["ascii", "porter", "trigram", "unicode61", "simple"];
+    Ok(tokenizer_of(&sql).filter(|name| !OURS.contains(&name.as_str())))
 }
 
-fn tokenizer_in(sql: &str) -> Option<String> {
-    const OURS: [&str; 5] = ["ascii", "porter", "trigram", "unicode61", "simple"];
+/// The tokenizer that the definition of a full-text table names, in lower case.
+pub(crate) fn tokenizer_of(sql: &str) -> Option<String> {
     let parts = lexer::list(sql)?.parts;
     parts.iter().find_map(|part| {
         let code: Vec<_> = part.iter().filter(|token| token.is_code()).collect();
@@ -352,7 +353,6 @@ fn tokenizer_in(sql: &str) -> Option<String> {
             return None;
         }
         let value: String = value.iter().map(|token| fts::plain(token.text)).collect();
-        let name = scan::words(&value).next()?;
-        (!OURS.contains(&name.as_str())).then_some(name)
+        scan::words(&value).next()
     })
 }

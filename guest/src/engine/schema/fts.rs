@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::catalogue::text;
 use super::columns::{ColumnKind, columns};
+use super::foreign;
 use crate::text::lexer;
 use crate::text::lexer::Token;
 
@@ -29,6 +30,8 @@ pub(crate) struct TextIndex {
     pub columns: Vec<String>,
     /// Where its text is.
     pub content: Content,
+    /// Whether it is cut into pieces of three characters rather than into words.
+    pub trigram: bool,
 }
 
 /// The FTS5 tables of `main`, by name; and the names of those of older versions of FTS.
@@ -53,6 +56,7 @@ pub(crate) fn text_indexes(
             "fts5" => found.push(TextIndex {
                 columns: visible_columns(connection, &name)?,
                 content: content(&list.parts),
+                trigram: foreign::tokenizer_of(&declaration).as_deref() == Some("trigram"),
                 name,
             }),
             "fts3" | "fts4" => old.push(name),

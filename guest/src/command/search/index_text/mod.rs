@@ -242,12 +242,34 @@ impl Plan {
         format!("{}_{event}", self.index)
     }
 
+    /// What the columns are called in the index: FTS5 reserves some names.
+    fn names(&self) -> Vec<String> {
+        let mut names = self.columns.clone();
+        for at in 0..names.len() {
+            let reserved = |name: &str| {
+                ["rank", "rowid", &self.index]
+                    .iter()
+                    .any(|word| word.eq_ignore_ascii_case(name))
+            };
+            while reserved(&names[at])
+                || (names[at] != self.columns[at]
+                    && self
+                        .columns
+                        .iter()
+                        .any(|name| name.eq_ignore_ascii_case(&names[at])))
+            {
+                names[at].push('_');
+            }
+        }
+        names
+    }
+
     /// Something that has one of the names that are needed.
     fn in_the_way(&self, connection: &Connection) -> rusqlite::Result<Option<String>> {
         let mut statement = connection
             .prepare("SELECT type, name FROM main.sqlite_schema WHERE name = ?1 COLLATE NOCASE")?;
         let parts = [
-            "data", "idx", "docsize", "config", "insert", "delete", "update",
+            "data", "idx", "docsize", "config", "source", "insert", "delete", "update",
         ];
         let names = std::iter::once(self.index.clone()).chain(parts.map(|part| self.trigger(part)));
         for name in names {
@@ -263,8 +285,11 @@ impl Plan {
     fn sql(&self, tokenizer: &str) -> String {
         let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
         let (table, index) = (quote(&self.table), quote(&self.index));
-        let columns: Vec<String> = self.columns.iter().map(|name| quote(name)).collect();
+        let names = self.names();
+        let columns: Vec<String> = names.iter().map(|name| quote(name)).collect();
         let columns = columns.join(", ");
+        // A view has the text under other names.
+        let source = (names != self.columns).then(|| self.trigger("source"));
         let values = |row: &str| {
             let names = std::iter::once(&self.rowid).chain(&self.columns);
             let values: Vec<String> = names.map(|name| format!("{row}.{}", quote(name))).collect();
@@ -282,10 +307,22 @@ impl Plan {
             "porter" => "porter unicode61",
             other => other,
         };
-        let mut sql = format!(
+        let view = source.as_ref().map(|source| {
+            let columns = self.columns.iter().zip(&names);
+            let renamed: Vec<String> = columns
+                .map(|(column, name)| format!("{} AS {}", quote(column), quote(name)))
+                .collect();
+            let (source, rowid) = (quote(source), quote(&self.rowid));
+            format!(
+                "CREATE VIEW main.{source} AS SELECT {rowid} AS {rowid}, {} FROM {table};\n",
+                renamed.join(", ")
+            )
+        });
+        let mut sql = view.unwrap_or_default();
+        sql += &format!(
             "CREATE VIRTUAL TABLE main.{index} USING fts5({columns}, content={}, content_rowid={}, \
              tokenize={});\n",
-            literal(&self.table),
+            literal(source.as_ref().unwrap_or(&self.table)),
             literal(&self.rowid),
             literal(tokenize)
         );
@@ -325,6 +362,13 @@ impl Plan {
              trigger: use ON CONFLICT DO UPDATE instead.",
             triggers.join(", ")
         ));
+        for (column, name) in self.columns.iter().zip(self.names()) {
+            if *column != name {
+                output.notes.push(format!(
+                    "Column {column} is called {name} in the index, because FTS5 reserves the name."
+                ));
+            }
+        }
         if !self.lasting {
             let index = quote(&self.index);
             output.notes.push(format!(

@@ -138,8 +138,7 @@ fn a_table_without_an_integer_primary_key_is_indexed_by_its_rowid_with_a_warning
 fn what_cannot_be_indexed_is_refused_with_a_reason() {
     let mut context = made(&format!(
         "{DOCS} CREATE VIEW v AS SELECT title FROM docs; CREATE VIRTUAL TABLE f USING fts5(t);
-         CREATE TABLE w(t TEXT PRIMARY KEY) WITHOUT ROWID; CREATE TABLE numbers(a INTEGER, b);
-         CREATE TABLE ranks(rank TEXT);"
+         CREATE TABLE w(t TEXT PRIMARY KEY) WITHOUT ROWID; CREATE TABLE numbers(a INTEGER, b);"
     ));
     for (arguments, status, part) in [
         (json!({"table": "v"}), Status::Unsupported, "is a view"),
@@ -165,7 +164,6 @@ fn what_cannot_be_indexed_is_refused_with_a_reason() {
             Status::NotFound,
             "Did you mean title?",
         ),
-        (json!({"table": "ranks"}), Status::Syntax, "rank"),
     ] {
         let (found, sentence) = failure(&mut context, "index-text", arguments);
         assert_eq!(found, status, "{sentence}");
@@ -237,5 +235,36 @@ fn hostile_names_go_in_and_come_out() {
         );
         assert_eq!(found(&mut context, name, "dog"), [3]);
         assert!(found(&mut context, name, "fox").is_empty());
+    }
+}
+
+#[test]
+fn a_column_whose_name_fts5_reserves_has_another_in_the_index() {
+    let mut context = made(
+        "CREATE TABLE docs(id INTEGER PRIMARY KEY, rank TEXT, docs_fts TEXT, rank_ TEXT);
+         INSERT INTO docs VALUES(1, 'colonel', 'red', 'x'), (2, 'major', 'blue', 'y');",
+    );
+    let answer = text(&mut context, "index-text", json!({"table": "docs"}));
+    assert!(
+        answer.contains("Column rank is called rank__ in the index"),
+        "{answer}"
+    );
+    text(
+        &mut context,
+        "exec",
+        json!({"sql": "UPDATE docs SET rank = 'general' WHERE id = 1"}),
+    );
+    text(
+        &mut context,
+        "exec",
+        json!({"sql": "DELETE FROM docs WHERE id = 2"}),
+    );
+    for (query, count) in [("general", 1), ("colonel", 0), ("red", 1), ("blue", 0)] {
+        let object = json_of(
+            &mut context,
+            "search",
+            json!({"table": "docs", "query": query}),
+        );
+        assert_eq!(object["row_count"], count, "{query}: {object}");
     }
 }

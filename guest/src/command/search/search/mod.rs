@@ -1,5 +1,7 @@
 //! `search`: full-text search over FTS5, best matches first.
 
+mod parts;
+
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -86,11 +88,21 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         matches,
     };
     let (mut output, used) = search.in_any_way(database, query)?;
-    if output
-        .rows
-        .as_ref()
-        .is_some_and(|rows| rows.rows.is_empty())
+    let is_empty = |output: &Output| {
+        output
+            .rows
+            .as_ref()
+            .is_some_and(|rows| rows.rows.is_empty())
+    };
+    if is_empty(&output)
+        && index.content != Content::Nothing
+        && let Some(why) = parts::missed(&index, query)
+        && let Ok(mut found) = search.by_parts(database, query)
+        && !is_empty(&found)
     {
+        found.notes.push(why);
+        output = found;
+    } else if is_empty(&output) {
         output.notes.push(
             "Nothing matches. A match contains all words: join them with OR to match any of them, \
              and end a word with * to match a prefix."
@@ -141,6 +153,7 @@ fn choose(
         .iter()
         .filter(|index| {
             index.name.eq_ignore_ascii_case(&table)
+                || index.name.eq_ignore_ascii_case(&format!("{table}_fts"))
                 || matches!(&index.content, Content::Table(of) if of.eq_ignore_ascii_case(&table))
         })
         .collect();
@@ -270,6 +283,15 @@ impl Search<'_> {
              with INSERT INTO {quoted}({quoted}) VALUES('rebuild')."
         ));
         Ok(output)
+    }
+
+    /// Looks for the words as parts of the text, which takes no index.
+    fn by_parts(&self, database: &mut Database, query: &str) -> Result<Output, Failure> {
+        let words = parts::words(query);
+        let patterns: Vec<String> = words.iter().map(|word| parts::pattern(word)).collect();
+        let params = Params::from_json(&json!(patterns))?;
+        let sql = parts::sql(self.index, &words, self.form == Form::Columns);
+        database.query(&sql, &params, Some(self.matches))
     }
 
     fn ask(&self, database: &mut Database, query: &str, form: Form) -> Result<Output, Failure> {

@@ -317,3 +317,36 @@ fn an_index_without_its_table_still_finds_matching_rows() {
     let notes = object["notes"].to_string();
     assert!(notes.contains("docs, which cannot be read"), "{notes}");
 }
+
+#[test]
+fn words_that_an_index_does_not_hold_are_found_as_parts_of_its_text() {
+    for (tokenizer, text, query) in [
+        ("trigram", "日本の首都は東京です", "東京"),
+        ("trigram", "a red fox", "ed"),
+        ("unicode61", "日本の首都は東京です", "東京"),
+        ("unicode61", "我们在北京学习数据库", "数据库 北京"),
+        ("unicode61", "データベースの索引", "索引"),
+    ] {
+        let mut context = made(&format!(
+            "CREATE VIRTUAL TABLE f USING fts5(body, tokenize='{tokenizer}');
+             INSERT INTO f VALUES('other'), ('{text}');"
+        ));
+        for full in [true, false] {
+            let object = json_of(
+                &mut context,
+                "search",
+                json!({"query": query, "full": full}),
+            );
+            assert_eq!(rowids(&object), [2], "{tokenizer} {query}: {object}");
+            assert!(
+                object["notes"][0].as_str().unwrap().contains("by LIKE"),
+                "{object}"
+            );
+        }
+    }
+    // A word that is not there is not searched for within others.
+    let mut context =
+        made("CREATE VIRTUAL TABLE f USING fts5(body); INSERT INTO f VALUES('about')");
+    let object = json_of(&mut context, "search", json!({"query": "ab"}));
+    assert_eq!(object["row_count"], 0);
+}
