@@ -211,8 +211,10 @@ fn comparable(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("elapsed_ms");
         object.remove("fuel");
-        if let Some(Value::String(hint)) = object.get_mut("hint") {
-            *hint = for_a_person(hint);
+        for told in ["hint", "text"] {
+            if let Some(Value::String(told)) = object.get_mut(told) {
+                *told = for_a_person(told);
+            }
         }
     }
     object
