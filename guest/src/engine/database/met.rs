@@ -6,6 +6,7 @@
 use rusqlite::types::ValueRef;
 
 use super::Database;
+use super::new_rows::{NewRows, UPDATED};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::engine::guard::authorizer::{Mode, Observed};
@@ -18,67 +19,6 @@ use crate::text::scan;
 
 /// Characters of a value that are shown.
 const SHOWN: u32 = 60;
-
-/// The rows that an INSERT was about to write.
-struct NewRows<'a> {
-    /// The columns that it names, if it does.
-    columns: Vec<String>,
-    /// VALUES or SELECT.
-    source: &'a str,
-}
-
-impl<'a> NewRows<'a> {
-    fn of(sql: &'a str) -> Option<Self> {
-        let all = tokens(sql);
-        let mut at = 0;
-        let mut code: Vec<(usize, Token<'_>)> = Vec::new();
-        for token in all {
-            if token.is_code() {
-                code.push((at, token));
-            }
-            at += token.text.len();
-        }
-        let first = code.iter().position(|(_, token)| token.text != ";")?;
-        let verb = code.get(first)?.1;
-        if !verb.is("INSERT") && !verb.is("REPLACE") {
-            return None;
-        }
-        let into = code.iter().position(|(_, token)| token.is("INTO"))?;
-        let mut next = into + 2;
-        if code.get(next)?.1.text == "." {
-            next += 2;
-        }
-        if code.get(next)?.1.is("AS") {
-            next += 2;
-        }
-        let mut columns = Vec::new();
-        if code.get(next)?.1.text == "(" {
-            let close = code[next..]
-                .iter()
-                .position(|(_, token)| token.text == ")")?;
-            let names = code[next + 1..next + close].iter();
-            columns = names
-                .filter(|(_, token)| token.text != ",")
-                .map(|(_, token)| plain(token.text))
-                .collect();
-            next += close + 1;
-        }
-        let start = code.get(next)?.0;
-        let mut depth = 0_i32;
-        let end = code[next..].windows(2).find_map(|pair| {
-            let ((at, token), (_, after)) = (pair[0], pair[1]);
-            match token.text {
-                "(" => depth += 1,
-                ")" => depth -= 1,
-                _ => {}
-            }
-            let ends = token.is("ON") && after.is("CONFLICT") || token.is("RETURNING");
-            (depth == 0 && (ends || token.text == ";")).then_some(at)
-        });
-        let source = sql[start..end.unwrap_or(sql.len())].trim_end_matches([';', ' ', '\n']);
-        Some(Self { columns, source })
-    }
-}
 
 /// An expression that shows a value as SQL writes it, cut where it is long.
 fn shown(value: &str) -> String {
@@ -141,6 +81,10 @@ impl Database {
             return self
                 .met_parent(table, sql, values)
                 .or_else(|| self.met_child(table, sql, values));
+        }
+        if seen.within {
+            // It may be of what a trigger writes.
+            return None;
         }
         if let Some(name) = said.strip_prefix("CHECK constraint failed: ") {
             let check = self.check_named(table, name);
@@ -219,6 +163,12 @@ impl Database {
             keys
         };
         let (with, named) = self.new_rows(&columns, sql)?;
+        // An update meets no row that it changes itself, but for another new one.
+        let others = if with.contains(UPDATED) {
+            format!(" AND old.rowid NOT IN (SELECT {UPDATED} FROM {NEW})")
+        } else {
+            String::new()
+        };
         if keys.is_empty() || !keys.iter().all(|key| named.contains(key)) {
             return None;
         }
@@ -234,7 +184,7 @@ impl Database {
             pairs.collect::<Vec<_>>().join(", ")
         };
         let from = format!(
-            "FROM {} AS old JOIN {NEW} AS new ON {}",
+            "FROM {} AS old JOIN {NEW} AS new ON {}{others}",
             quote(table),
             each(&|key| format!("old.{key} = new.{key}"), " AND ")
         );
@@ -375,7 +325,10 @@ impl Database {
         } else {
             rows.columns.iter().map(canonical).collect()
         };
-        let list: Vec<String> = named.iter().map(|name| quote(name)).collect();
+        let mut list: Vec<String> = named.iter().map(|name| quote(name)).collect();
+        if rows.updates {
+            list.push(UPDATED.to_owned());
+        }
         let with = format!("WITH {NEW}({}) AS ({}\n)", list.join(", "), rows.source);
         Some((with, named))
     }

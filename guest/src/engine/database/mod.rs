@@ -17,6 +17,7 @@ mod dumped;
 mod effects;
 mod followed;
 mod met;
+mod new_rows;
 mod open;
 mod recorded;
 mod report;

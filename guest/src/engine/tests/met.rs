@@ -11,10 +11,35 @@ fn a_constraint_that_fails_names_what_it_met() {
          CREATE UNIQUE INDEX lowered ON orders(lower(note));
          CREATE TABLE strict(n INTEGER, m INT CHECK (m > 0)) STRICT;
          CREATE TABLE \"od,d t\"(\"a.b\" UNIQUE, \"c, d\");
-         INSERT INTO customer VALUES(5, 'a@b.c', 1); INSERT INTO pair VALUES(1, 'x', 0);
+         INSERT INTO customer VALUES(5, 'a@b.c', 1), (6, 'f@g.h', 1); INSERT INTO pair VALUES(1, 'x', 0);
          INSERT INTO orders VALUES(1, 5, 'Note'); INSERT INTO \"od,d t\" VALUES('it''s', 1)",
     );
     for (sql, params, part) in [
+        (
+            "UPDATE customer SET email = 'A@B.C', n = 2 WHERE id = 6",
+            json!(null),
+            "The row of customer with rowid 5 has email = 'a@b.c' already.",
+        ),
+        (
+            "UPDATE customer AS c SET email = ? WHERE c.id = ? RETURNING id",
+            json!(["a@b.c", 6]),
+            "rowid 5 has email = 'a@b.c' already",
+        ),
+        (
+            "UPDATE customer SET email = 'same'",
+            json!(null),
+            "More than one of the new rows has email = 'same'.",
+        ),
+        (
+            "UPDATE customer SET n = -n WHERE id = 5",
+            json!(null),
+            "The new row of customer has n = -1.",
+        ),
+        (
+            "UPDATE orders SET customer = 99 -- gone",
+            json!(null),
+            "orders.customer = 99, but customer has no row with id = 99.",
+        ),
         (
             "INSERT INTO strict VALUES('five', 1)",
             json!(null),
@@ -141,7 +166,33 @@ fn a_constraint_that_fails_names_what_it_met() {
         Status::Constraint,
         "Statement 2 of the batch (line 1) failed: UNIQUE constraint failed: customer.email. The row of customer with rowid 5",
     );
-    assert_eq!(number(&mut engine, "SELECT count(*) FROM customer"), 1);
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM customer"), 2);
     // And the connection writes as before.
     exec(&mut engine, "INSERT INTO customer(email) VALUES('new')").unwrap();
+}
+
+#[test]
+fn what_a_trigger_or_an_upsert_met_is_not_guessed() {
+    let mut engine = engine(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, n); CREATE TABLE log(n CHECK (n < 5), a UNIQUE);
+         CREATE TRIGGER logs AFTER INSERT ON t BEGIN INSERT INTO log VALUES(new.n, new.a); END;
+         INSERT INTO t VALUES(1, 'x', 1), (2, 'y', 1); DELETE FROM t WHERE id = 2; INSERT INTO t VALUES(3, 'z', 1)",
+    );
+    for (sql, said) in [
+        (
+            "INSERT INTO t VALUES(9, 'new', 7)",
+            "CHECK constraint failed: n < 5.",
+        ),
+        (
+            "INSERT INTO t VALUES(9, 'y', 1)",
+            "UNIQUE constraint failed: log.a.",
+        ),
+        (
+            "INSERT INTO t VALUES(1, 'z2', 1) ON CONFLICT(id) DO UPDATE SET a = 'z'",
+            "UNIQUE constraint failed: t.a.",
+        ),
+    ] {
+        let failure = exec(&mut engine, sql).unwrap_err();
+        assert_eq!(failure.message, said, "{sql}");
+    }
 }
