@@ -3,6 +3,7 @@
 //! - [`confinement`]: what may be named, by an agent and on the command line.
 //! - [`records`]: rows in and out, as CSV and the like.
 //! - [`copies`]: whole databases, as SQL and page by page.
+//! - [`replaced`]: files that other programs replace, delete, or leave in the middle of a write.
 //! - [`ends`]: budgets and kills in the middle; nothing half-written, and flat memory.
 
 #[path = "files/confinement.rs"]
@@ -13,6 +14,8 @@ mod copies;
 mod ends;
 #[path = "files/records.rs"]
 mod records;
+#[path = "files/replaced.rs"]
+mod replaced;
 
 use std::path::Path;
 

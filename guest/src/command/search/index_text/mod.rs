@@ -244,24 +244,22 @@ impl Plan {
 
     /// What the columns are called in the index: FTS5 reserves some names.
     fn names(&self) -> Vec<String> {
-        let mut names = self.columns.clone();
-        for at in 0..names.len() {
-            let reserved = |name: &str| {
-                ["rank", "rowid", &self.index]
-                    .iter()
-                    .any(|word| word.eq_ignore_ascii_case(name))
-            };
-            while reserved(&names[at])
-                || (names[at] != self.columns[at]
-                    && self
-                        .columns
-                        .iter()
-                        .any(|name| name.eq_ignore_ascii_case(&names[at])))
-            {
-                names[at].push('_');
+        let taken = |name: &str| {
+            let mut columns = self.columns.iter();
+            columns.any(|column| column.eq_ignore_ascii_case(name))
+        };
+        let reserved = |name: &str| {
+            let mut words = ["rank", "rowid", &self.index].into_iter();
+            words.any(|word| word.eq_ignore_ascii_case(name))
+        };
+        let name = |column: &String| {
+            let mut name = column.clone();
+            while reserved(&name) || name != *column && taken(&name) {
+                name.push('_');
             }
-        }
-        names
+            name
+        };
+        self.columns.iter().map(name).collect()
     }
 
     /// Something that has one of the names that are needed.
