@@ -3,6 +3,8 @@
 #[cfg(fuzzing)]
 pub use environment::*;
 
+pub mod seeds;
+
 /// Kinds of companions that a database of an input can have; see [`split`].
 pub const ALONE: u8 = 0;
 /// A rollback journal.
@@ -39,12 +41,18 @@ pub fn join(kind: u8, database: &[u8], beside: &[u8]) -> Vec<u8> {
 
 #[cfg(fuzzing)]
 mod environment {
-    use std::sync::OnceLock;
+    use std::sync::Once;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
+    use sqlarium_guest::answer::failure::Status;
+    use sqlarium_guest::command::interface::audience::Audience;
+    use sqlarium_guest::command::interface::context::Context;
+    use sqlarium_guest::command::interface::toolset::Toolset;
+    use sqlarium_guest::command::invoke::{Answer, invoke};
     use sqlarium_guest::engine::vfs;
     use sqlarium_guest::host::{Host, Interruption, Verdict};
+    use sqlarium_guest::registry::REGISTRY;
     use sqlarium_guest::settings::{EngineLimits, EngineSettings, ServerSettings};
     use sqlarium_guest::storage::memory::Memory;
 
@@ -93,12 +101,31 @@ mod environment {
 
     /// The files, which SQLite takes for those of the operating system.
     pub fn files() -> &'static Memory {
-        static FILES: OnceLock<&Memory> = OnceLock::new();
-        FILES.get_or_init(|| {
-            let files: &'static Memory = Box::leak(Box::new(Memory::without_index()));
+        static REGISTERED: Once = Once::new();
+        let files = Memory::shared();
+        REGISTERED.call_once(|| {
             vfs::register(c"fuzzing", files, |_| {}, true).expect("a file layer");
-            files
-        })
+        });
+        files
+    }
+
+    /// Calls a command as a client does, and looks at what must never come of it.
+    pub fn call(context: &mut Context, name: &str, given: &serde_json::Value) -> Answer {
+        HOST.begin();
+        let command = REGISTRY.find(name).expect(name);
+        context.engine.interrupt().begin(None);
+        let answer = invoke(command, given.as_object().expect("an object"), context);
+        context.engine.interrupt().end();
+        if let Some(failure) = &answer.failure {
+            assert_ne!(failure.status, Status::Internal, "{failure}");
+        }
+        answer
+    }
+
+    /// What a command works with, on the one file.
+    pub fn context(settings: ServerSettings) -> Context {
+        let tools = Toolset::all(&REGISTRY);
+        Context::new(settings.command, &HOST, &REGISTRY, Audience::Client(tools))
     }
 
     /// What the owner chose: a file, and little of everything.
@@ -108,6 +135,7 @@ mod environment {
             database: "shop.db".into(),
             title: "shop.db".into(),
             in_memory: false,
+            root: true,
             limits: EngineLimits {
                 memory_bytes: 48 << 20,
                 busy_ms: 10,

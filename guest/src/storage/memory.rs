@@ -93,6 +93,13 @@ impl Memory {
         }
     }
 
+    /// The files of the process: databases and plain files alike.
+    #[cfg(fuzzing)]
+    pub fn shared() -> &'static Self {
+        static FILES: std::sync::OnceLock<Memory> = std::sync::OnceLock::new();
+        FILES.get_or_init(Self::without_index)
+    }
+
     /// What is in a file, if it is there.
     #[cfg(fuzzing)]
     pub fn bytes_of(&self, name: &str) -> Option<Vec<u8>> {

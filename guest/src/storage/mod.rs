@@ -150,21 +150,23 @@ pub trait Storage: Sync {
 }
 
 /// The files that this build has: in the sandbox those that the host grants, in unit tests those of
-/// the machine, else none.
+/// the machine, to a fuzzer those in memory, else none.
 pub fn granted() -> &'static dyn Storage {
     #[cfg(target_family = "wasm")]
     return &wit::Imported;
     #[cfg(test)]
     return &local::Local;
-    #[cfg(not(any(test, target_family = "wasm")))]
+    #[cfg(fuzzing)]
+    return memory::Memory::shared();
+    #[cfg(not(any(test, fuzzing, target_family = "wasm")))]
     return &Nowhere;
 }
 
 /// No files at all.
-#[cfg(not(any(test, target_family = "wasm")))]
+#[cfg(not(any(test, fuzzing, target_family = "wasm")))]
 struct Nowhere;
 
-#[cfg(not(any(test, target_family = "wasm")))]
+#[cfg(not(any(test, fuzzing, target_family = "wasm")))]
 impl Storage for Nowhere {
     fn open(&self, _name: &str, _role: Role, _options: OpenOptions) -> Result<Box<dyn File>> {
         Err(ErrorCode::Denied)
