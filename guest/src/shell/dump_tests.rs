@@ -424,3 +424,21 @@ fn a_dump_of_an_old_schema_may_hold_strings_in_double_quotes() {
     let typed = File::empty().shell(b"CREATE TABLE t(b CHECK(b IN (\"x\",\"y\")));\n");
     assert!(typed.contains("no such column"), "{typed}");
 }
+
+#[test]
+fn an_unfinished_write_that_is_rolled_back_is_told_of_once() {
+    let live = File::by_sqlite(
+        b"CREATE TABLE t(a); WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+          INSERT INTO t SELECT randomblob(500) FROM n",
+    );
+    let connection = Connection::open(&live.0).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 5; BEGIN; UPDATE t SET a = randomblob(600)")
+        .unwrap();
+    let dead = File::empty();
+    let journal = |file: &File| format!("{}-journal", file.0.display());
+    std::fs::copy(&live.0, &dead.0).unwrap();
+    std::fs::copy(journal(&live), journal(&dead)).unwrap();
+    let said = dead.shell(b"SELECT count(*) FROM t;\nSELECT 1;\n");
+    assert_eq!(said.matches("was rolled back").count(), 1, "{said}");
+}

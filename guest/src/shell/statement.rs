@@ -117,6 +117,9 @@ fn execute(
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
     print.finish()?;
+    for news in cx.context.engine.news() {
+        cx.console.complain(&news)?;
+    }
     let Context {
         registry, audience, ..
     } = &*cx.context;
