@@ -46,7 +46,8 @@ fn a_dry_run_reports_what_would_change_and_leaves_the_file_unchanged() {
     );
     assert_eq!(
         answer.text,
-        "Dry run: everything was rolled back.\nThe SQL would change:\n  items: 2 rows deleted\n  log: 2 rows inserted\n"
+        "Dry run: everything was rolled back.\nThe SQL would change:\n  items: 2 rows deleted\n  log: 2 rows inserted\n\
+         2 rows changed.\nChanged: all 2 rows of items (no WHERE).\nBy triggers: log: 2 rows inserted.\n"
     );
     let sql = "DROP TABLE log; CREATE TABLE fresh(a); INSERT INTO items VALUES(3, 'ink')";
     let answer = server.call(

@@ -615,13 +615,20 @@ fn create_never_changes_an_existing_file() {
     assert_eq!(text.0, Status::InvalidState);
     assert_eq!(kept.unwrap(), "no database");
     assert_eq!(tables["rows"][0][0], "t");
-    for path in ["../x.db", "/tmp/x.db", "no-such-folder/x.db", ""] {
+    for path in ["../x.db", "/tmp/x.db", "no-such-folder/x.db"] {
         assert_eq!(
             failure(&mut rooted, "create", json!({"path": path})).0,
             Status::NotFound,
             "{path}"
         );
     }
+    // No file has no name.
+    let (status, said) = failure(&mut rooted, "create", json!({"path": ""}));
+    assert_eq!(status, Status::Syntax);
+    assert!(
+        said.starts_with("path is missing: it takes the path of a file"),
+        "{said}"
+    );
     let mut readonly = context(EngineSettings {
         root: true,
         readonly: true,

@@ -29,8 +29,9 @@ pub(super) fn read(argument: &Argument, value: &Value) -> Result<Option<Value>, 
         Value::Array(values) if values.len() == 1 && argument.shape.is_single() => &values[0],
         value => value,
     };
-    // What a command needs is for it to refuse, if it is empty.
-    let absent = if argument.required {
+    // What a command needs is for it to refuse, if it is empty; but no file has no name.
+    let file = matches!(argument.shape, Shape::InputPath | Shape::OutputPath);
+    let absent = if argument.required && !file {
         value.is_null()
     } else {
         is_absent(value) || stands_for_none(argument.shape, value)

@@ -331,7 +331,9 @@ fn is_a_limit(said: &str) -> bool {
 fn constraint(code: i32, said: &str) -> Failure {
     let failure = Failure::new(Status::Constraint, format!("{}.", capital(said)));
     match code {
-        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => failure.hint(
+        // ON DELETE RESTRICT comes as a trigger of SQLite's own.
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY | ffi::SQLITE_CONSTRAINT_TRIGGER
+            if said.starts_with("FOREIGN KEY") => failure.hint(
             "A row refers to a row that does not exist, or another row still refers to it; PRAGMA \
              foreign_key_list(table) shows the foreign keys of a table.",
         ),

@@ -118,12 +118,17 @@ impl Parameters {
         {
             return Ok(vec![(only.index, value)]);
         }
-        let named = self.used.iter().filter(|one| one.place.is_none());
-        let names: Vec<String> = named
-            .take(3)
-            .map(|one| format!("\"{}\": …", &one.text[1..]))
-            .collect();
-        if !names.is_empty() {
+        if self.used.iter().any(|one| one.place.is_none()) {
+            let key = |one: &Parameter| match one.text.as_str() {
+                "?" => one.index.to_string(),
+                text => text[1..].to_owned(),
+            };
+            let names: Vec<String> = self
+                .used
+                .iter()
+                .take(LISTED)
+                .map(|one| format!("\"{}\": …", key(one)))
+                .collect();
             let message = if values.is_empty() {
                 format!("{}, but params has no value.", self.told())
             } else {
@@ -256,11 +261,13 @@ fn missing(name: &str, values: &[(String, Value)]) -> Failure {
     }
 }
 
+/// Names that a sentence lists at most.
+const LISTED: usize = 20;
+
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 20;
-    let mut names: Vec<&str> = names.take(SHOWN + 1).collect();
-    if names.len() > SHOWN {
-        names[SHOWN] = "…";
+    let mut names: Vec<&str> = names.take(LISTED + 1).collect();
+    if names.len() > LISTED {
+        names[LISTED] = "…";
     }
     names.join(", ")
 }

@@ -9,12 +9,19 @@ fn a_constraint_that_fails_names_what_it_met() {
          CREATE TABLE pair(a, b, v, PRIMARY KEY(a, b)) WITHOUT ROWID;
          CREATE TABLE orders(id INTEGER PRIMARY KEY, customer REFERENCES customer(id), note TEXT NOT NULL);
          CREATE UNIQUE INDEX lowered ON orders(lower(note));
+         CREATE TABLE kept(id INTEGER PRIMARY KEY); CREATE TABLE keeps(k REFERENCES kept ON DELETE RESTRICT);
+         INSERT INTO kept VALUES(1); INSERT INTO keeps VALUES(1);
          CREATE TABLE strict(n INTEGER, m INT CHECK (m > 0)) STRICT;
          CREATE TABLE \"od,d t\"(\"a.b\" UNIQUE, \"c, d\");
          INSERT INTO customer VALUES(5, 'a@b.c', 1), (6, 'f@g.h', 1); INSERT INTO pair VALUES(1, 'x', 0);
          INSERT INTO orders VALUES(1, 5, 'Note'); INSERT INTO \"od,d t\" VALUES('it''s', 1)",
     );
     for (sql, params, part) in [
+        (
+            "DELETE FROM kept",
+            json!(null),
+            "A row of keeps refers to kept.id = 1, by keeps.k. A row refers to a row that does not exist, or another row still refers to it",
+        ),
         (
             "UPDATE customer SET email = 'A@B.C', n = 2 WHERE id = 6",
             json!(null),

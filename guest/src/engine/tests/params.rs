@@ -90,7 +90,7 @@ fn an_array_is_refused_where_its_order_does_not_say_which_is_meant() {
             "2 parameters, :p2, :p1, and an array has no names to bind them by. Give params as an \
              object: {\"p2\": …, \"p1\": …}.",
         ),
-        ("SELECT ?, :x", json!([1, 2]), "{\"x\": …}"),
+        ("SELECT ?, :x", json!([1, 2]), "{\"1\": …, \"x\": …}"),
         (
             "SELECT ?, $1",
             json!([1, 2]),
