@@ -394,9 +394,9 @@ fn run_is_bounded_by_the_text_budget_for_an_agent_and_streams_on_the_command_lin
     let mut server = Server::ready([""; 0]);
     let input = "SELECT value FROM generate_series(1, 100000);\n.print behind";
     let answer = server.call("run", json!({ "input": input }));
-    assert!(answer.text.len() <= 48 << 10, "{}", answer.text.len());
+    assert!(answer.text.len() <= 48_000, "{}", answer.text.len());
     assert!(
-        answer.text.contains("text budget of 49152 bytes, --text"),
+        answer.text.contains("text budget of 48000 bytes, --text"),
         "{}",
         answer.text
     );

@@ -380,7 +380,7 @@ fn a_thousand_tables_fit_into_the_text_or_are_counted() {
         .collect();
     text(&mut context, "batch", json!({"sql": sql}));
     let page = text(&mut context, "tables", json!({}));
-    assert!(page.len() <= 48 << 10);
+    assert!(page.len() <= 48_000);
     assert!(
         page.contains("more rows not shown") && page.contains("narrow it with pattern"),
         "{page}"

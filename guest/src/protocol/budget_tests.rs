@@ -277,3 +277,97 @@ fn a_long_blob_is_sent_once_where_the_owner_lets_it() {
     );
     assert!(reply["result"].get("structuredContent").is_some());
 }
+
+#[test]
+fn a_line_however_odd_is_answered_on_one_line_within_the_budget() {
+    let limits = OutputLimits::default();
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(5_000), close.repeat(5_000));
+    let arguments = [
+        r#"{"sql":"SELECT 1","sql":"SELECT 2"}"#.to_owned(),
+        r#"{"sql":1e400}"#.into(),
+        r#"{"sql":"SELECT \ud800"}"#.into(),
+        r#"{"sql":"SELECT '\u0000'"}"#.into(),
+        r#"{"sql":"SELECT 1","limit":1e400}"#.into(),
+        r#"{"sql":"SELECT ?1","params":[123456789012345678901234567890]}"#.into(),
+        r#"{"\ud800":1,"":2}"#.into(),
+        "[]".into(),
+        "5".into(),
+        format!(r#"{{"sql":"SELECT 1","params":{}}}"#, deep("[", "]")),
+        format!(r#"{{"sql":"SELECT 1","x":{}}}"#, deep(r#"{"a":"#, "}")),
+        format!(r#"{{"sql":"{}"}}"#, "(".repeat(50_000)),
+        format!(r#"{{"sql":"SELECT '{}'"}}"#, "\\\\x".repeat(100_000)),
+    ];
+    let ids = [
+        "1",
+        "-1",
+        "1e400",
+        "1.5",
+        "123456789012345678901234567890",
+        r#""\ud800""#,
+        r#""\u0000""#,
+        "null",
+        "[]",
+        "01",
+    ];
+    let mut lines: Vec<String> = arguments
+        .iter()
+        .map(|arguments| {
+            request(
+                "1",
+                "tools/call",
+                &format!(r#"{{"name":"sqlarium_query","arguments":{arguments}}}"#),
+            )
+        })
+        .collect();
+    lines.extend(ids.map(|id| request(id, "ping", "{}")));
+    for odd in [
+        "{",
+        "[]",
+        "[[]]",
+        "null",
+        "{}",
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        "{}{}",
+        "\u{0}",
+    ] {
+        lines.push(odd.into());
+    }
+    lines.push("[".repeat(100_000));
+    lines.push(request("1", &"m".repeat(80_000), "{}"));
+    lines.push(modern("1", "ping", "").replace("2026-07-28", &"9".repeat(80_000)));
+    lines.push(initialize(&"9".repeat(80_000)));
+    lines.push(format!(
+        "[{}]",
+        vec![request("1", "ping", "{}"); 1_000].join(",")
+    ));
+    for revision in [
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        "2025-11-25",
+        "2026-07-28",
+    ] {
+        let mut session = session(&limits, revision);
+        for line in &lines {
+            let Some(answer) = session.answer(line.as_bytes()) else {
+                continue;
+            };
+            assert!(
+                answer.len() as u64 + 1 < limits.line_bytes(),
+                "{revision} {line:.200}"
+            );
+            assert!(!answer.contains('\n'));
+            let answer = parsed(&answer);
+            let one = answer.get(0).unwrap_or(&answer);
+            assert_eq!(one["jsonrpc"], "2.0", "{revision} {line:.200}");
+        }
+        let last = call(
+            &mut session,
+            revision,
+            &limits,
+            "sqlarium_query",
+            &json!({"sql": "SELECT 42"}),
+        );
+        assert!(last.to_string().contains("42"), "the session goes on");
+    }
+}

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::engine::statement::params::exact;
+use crate::text::escape::clipped;
 
 /// The line is not JSON.
 pub(crate) const PARSE_ERROR: i64 = -32_700;
@@ -115,6 +116,8 @@ impl Error {
 
     /// There is no such method in the era of the request.
     pub(crate) fn method_not_found(method: &str) -> Self {
+        // A name can be as long as a request line.
+        let method = clipped(method, 80);
         Self::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))
     }
 }

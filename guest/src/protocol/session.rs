@@ -15,6 +15,7 @@ use super::triage::is_cancelled;
 use crate::command::interface::command::Registry;
 use crate::host::Host;
 use crate::settings::ServerSettings;
+use crate::text::escape::clipped;
 
 /// One client on one pipe.
 ///
@@ -180,8 +181,9 @@ impl Session {
             method if self.strict && self.state.negotiated.is_none() => Err(Error::new(
                 NOT_INITIALIZED,
                 format!(
-                    "Server not initialized: send initialize before {method}, because this server \
-                     runs with --strict."
+                    "Server not initialized: send initialize before {}, because this server \
+                     runs with --strict.",
+                    clipped(method, 80)
                 ),
             )),
             "tools/list" => tools::list(&*self.tools, self.revision(), &request.params),
@@ -366,7 +368,7 @@ fn check_meta(request: &Request) -> Result<(), Error> {
     Err(Error {
         code: UNSUPPORTED_VERSION,
         message: "Unsupported protocol version".into(),
-        data: Some(json!({"supported": Revision::stateless(), "requested": asked})),
+        data: Some(json!({"supported": Revision::stateless(), "requested": clipped(asked, 80)})),
     })
 }
 

@@ -17,6 +17,7 @@ pub use crate::host::interrupt::Notify;
 use crate::host::{Host, Interruption};
 use crate::render::fits_twice;
 use crate::settings::{ServerSettings, Undo};
+use crate::text::escape::clipped;
 
 /// The tools of a session: the command table behind the owner's choice of tools.
 ///
@@ -272,10 +273,7 @@ fn content(
 
 fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
     // A name can be as long as a request line; what is far longer than any tool is cut here.
-    let mut shown: String = asked.chars().take(80).collect();
-    if shown.len() < asked.len() {
-        shown.push('…');
-    }
+    let shown = clipped(asked, 80);
     if let Some(why) = tools.unserved(asked) {
         return format!("Unknown tool: {shown} is not served {why}.");
     }

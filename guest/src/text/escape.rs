@@ -26,6 +26,15 @@ pub(crate) fn escaped(text: &str) -> String {
     visible(&doubled).into_owned()
 }
 
+/// The first characters of a text, and a mark if these are not all.
+pub(crate) fn clipped(text: &str, chars: usize) -> String {
+    let mut start: String = text.chars().take(chars).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
+}
+
 /// Whether something in a text has to be escaped.
 pub(crate) fn hides(text: &str) -> bool {
     hidden(text).any(|(_, hidden)| hidden)
