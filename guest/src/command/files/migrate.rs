@@ -44,6 +44,9 @@ pub(crate) const COMMAND: Command = Command {
     run,
 };
 
+/// How many columns SQLite lets a result have.
+const MOST_COLUMNS: usize = 2_000;
+
 /// The report on each table.
 const COLUMNS: [(&str, &str); 4] = [
     ("table", "TEXT"),
@@ -242,7 +245,11 @@ fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Re
         return Ok(());
     }
     let select = stored.select(&object.name);
-    let mut from = work.own(&select)?;
+    let mut from = work.own(&select).map_err(|failure| match failure.status {
+        // The rowid is one column more than a result may have.
+        Status::TooBig => Unmade::Impossible(format!("Table {}: {}", object.name, failure.message)),
+        _ => Unmade::Stopped(failure),
+    })?;
     let mut to = staged_database
         .connection()
         .prepare(&stored.insert(&object.name))
@@ -259,13 +266,15 @@ fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Re
         }
         to.raw_execute().map_err(|error| {
             let failure = staged_database.failure(&error);
-            Failure {
-                message: format!(
-                    "Table {}: {} No file was created.",
-                    object.name, failure.message
-                ),
-                ..failure
+            let message = format!("Table {}: {}", object.name, failure.message);
+            if failure.status == Status::Constraint {
+                // What the file holds in spite of its constraints is kept.
+                return Unmade::Impossible(message);
             }
+            Unmade::Stopped(Failure {
+                message: format!("{message} No file was created."),
+                ..failure
+            })
         })?;
     }
     Ok(())
@@ -336,13 +345,18 @@ fn compare(
         if stored.columns.is_empty() {
             continue;
         }
+        // A result has no room for the rowid of the widest tables, which are copied page by page.
+        let columns = match stored.columns.as_slice() {
+            [_, others @ ..] if stored.with_rowid && others.len() >= MOST_COLUMNS => others,
+            all => all,
+        };
         // In any order.
         let select = format!(
             "SELECT {} FROM main.{}",
-            stored.columns.join(","),
+            columns.join(","),
             quote(&object.name)
         );
-        let width = stored.columns.len();
+        let width = columns.len();
         let before = TableDigest::take(&mut work.own(&select)?, width)
             .map_err(|error| work.failure(&error, &select))?;
         let after = tally(staged_database.connection(), &select, width)

@@ -303,3 +303,65 @@ fn checks_of_a_schema_are_checked_in_a_file_that_was_only_read_so_far() {
         ])
     );
 }
+
+#[test]
+fn what_a_file_holds_in_spite_of_its_constraints_is_migrated_as_it_is() {
+    for (at, sql) in [
+        "CREATE TABLE t(a); INSERT INTO t VALUES(NULL); PRAGMA writable_schema=ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE t(a NOT NULL)' WHERE name = 't'",
+        "CREATE TABLE t(a ANY) STRICT; INSERT INTO t VALUES('x'); PRAGMA writable_schema=ON;
+         UPDATE sqlite_schema SET sql = 'CREATE TABLE t(a INT) STRICT' WHERE name = 't'",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = made("", sql);
+        let name = format!("sqlarium-kept-{}-{at}.db", std::process::id());
+        let answer = json_of(
+            &mut serve(&File::new("")),
+            "migrate",
+            json!({"source": path(&file), "destination": name}),
+        );
+        assert_eq!(answer["ok"], true, "{answer}");
+        assert!(
+            answer["notes"].to_string().contains("copied page by page"),
+            "{answer}"
+        );
+        let copy = File::new("");
+        std::fs::rename(&name, copy.path()).unwrap();
+        assert_eq!(seen_by_program(&copy), seen_by_program(&file));
+    }
+}
+
+#[test]
+fn a_virtual_table_that_is_damaged_is_a_problem_and_no_foreign_part() {
+    let file = made(
+        "",
+        "CREATE VIRTUAL TABLE r USING rtree(id, x0, x1); INSERT INTO r VALUES(1, 0, 5); UPDATE r_node SET data = x'00'",
+    );
+    let object = json_of(&mut serve(&file), "integrity-check", json!({}));
+    assert_eq!(object["result"], "problems", "{object}");
+    assert!(
+        object["rows"].to_string().contains("undersize RTree"),
+        "{object}"
+    );
+}
+
+#[test]
+fn the_widest_table_is_migrated() {
+    let columns: Vec<String> = (0..2_000).map(|at| format!("c{at}")).collect();
+    let file = made(
+        "",
+        &format!(
+            "CREATE TABLE t({}); INSERT INTO t(c1999) VALUES('last')",
+            columns.join(",")
+        ),
+    );
+    let name = format!("sqlarium-wide-{}.db", std::process::id());
+    let call = json!({"source": path(&file), "destination": name});
+    let answer = json_of(&mut serve(&File::new("")), "migrate", call);
+    let copy = File::new("");
+    std::fs::rename(&name, copy.path()).unwrap();
+    assert_eq!(answer["ok"], true, "{answer}");
+    assert_eq!(seen_by_program(&copy), seen_by_program(&file));
+}

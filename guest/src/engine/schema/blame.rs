@@ -56,9 +56,9 @@ fn unreadable(connection: &Connection, sql: &str) -> Option<Explanation> {
         .find(|part| words.contains(&part.table.to_lowercase()))?;
     Some(Explanation {
         message: format!(
-            "Table {} is kept in the order of a {}, and this build does not have it.",
-            part.table,
-            belongs(&part.needs)
+            "Table {} is kept in the order of {}, which belongs to the program that made the file, and \
+             this build does not have it.",
+            part.table, part.needs
         ),
         hint: "sqlarium_dump writes its rows all the same; only that program can do more.".into(),
     })

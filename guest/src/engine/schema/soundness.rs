@@ -169,8 +169,14 @@ fn virtual_table(
     match run(connection, Some(table), pragma, most, found, None) {
         Err(error) if is_foreign(&error) => {
             let needs = foreign::tokenizer(connection, &table.name)?
-                .map_or_else(|| error.to_string(), |name| format!("tokenizer {name}"));
-            found.unchecked.push(foreign::unlooked(&table.name, &needs));
+                .map(|name| format!("tokenizer {name}"))
+                .or_else(|| Need::of(&error).map(|need| need.to_string()));
+            match needs {
+                Some(needs) => found.unchecked.push(foreign::unlooked(&table.name, &needs)),
+                None => found
+                    .others
+                    .push(format!("virtual table {}: {error}", table.name)),
+            }
             Ok(())
         }
         result => result,

@@ -61,7 +61,7 @@ fn what_the_program_brings_is_named_with_where_it_is_used_and_what_still_works()
         ),
         (
             "SELECT * FROM w",
-            "Table w is kept in the order of a collation mine",
+            "Table w is kept in the order of collation mine",
             "SELECT 1",
         ),
     ] {
