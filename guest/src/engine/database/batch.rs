@@ -116,9 +116,10 @@ impl Database {
             mode
         });
         let own = rest.get(..length).unwrap_or(rest);
+        let since = self.interrupt.work();
         let result_set = self
             .step(&mut statement, sql, start)
-            .map_err(|failure| self.with_met(failure, own, &seen, &[]))?;
+            .map_err(|failure| self.with_met(failure, own, &seen, &[], since))?;
         let writes = mode != Mode::Explain && !statement.readonly();
         drop(statement);
         if let Some(rows) = result_set.rows {

@@ -13,6 +13,7 @@ use crate::engine::guard::authorizer::{Mode, Observed};
 use crate::engine::schema::catalogue::quote;
 use crate::engine::schema::fts::plain;
 use crate::engine::statement;
+use crate::host::interrupt::Work;
 use crate::text::escape::visible;
 use crate::text::lexer::{Token, tokens};
 use crate::text::scan;
@@ -32,20 +33,22 @@ const NEW: &str = "\"sqlarium new rows\"";
 
 impl Database {
     /// The failure of a statement with what its constraint met, as far as it can be found.
-    /// `values` are those that were bound, by SQLite's number.
+    /// `values` are those that were bound, by SQLite's number; it ran `since`.
     pub(super) fn with_met(
         &self,
         failure: Failure,
         sql: &str,
         seen: &Observed,
         values: &[(usize, Value)],
+        since: Work,
     ) -> Failure {
         if failure.status != Status::Constraint {
             return failure;
         }
-        self.interrupt.mute(true);
+        // About as much work as the statement took; what takes longer is not told.
+        self.interrupt.limit(since);
         let met = self.met(&failure.message, sql, seen, values);
-        self.interrupt.mute(false);
+        self.interrupt.unlimit();
         match met {
             Some(met) => Failure {
                 message: format!("{} {}", failure.message, visible(&met)),

@@ -68,10 +68,11 @@ impl Database {
         let explains = mode == Mode::Explain;
         self.authorizer
             .run(if explains { Mode::Read } else { wanted });
+        let since = self.interrupt.work();
         let stepped = self.step(&mut statement, sql, 0).map_err(|failure| {
             let bound = params.bound(&statement, sql).unwrap_or_default();
             let values: Vec<_> = bound.into_iter().map(|(at, v)| (at, v.clone())).collect();
-            self.with_met(failure, sql, &seen, &values)
+            self.with_met(failure, sql, &seen, &values, since)
         });
         let result_set = stepped?;
         let writes = !explains && !statement.readonly();

@@ -203,3 +203,19 @@ fn what_a_trigger_or_an_upsert_met_is_not_guessed() {
         assert_eq!(failure.message, said, "{sql}");
     }
 }
+
+#[test]
+fn rows_without_end_are_not_looked_through() {
+    let mut engine = engine(
+        "CREATE TABLE t(a INTEGER PRIMARY KEY, b CHECK (b < 9)); INSERT INTO t VALUES(1, 1)",
+    );
+    for (source, part) in [
+        ("SELECT i, 1 FROM n", "rowid 1 has a = 1 already"),
+        ("SELECT i + 1, i FROM n", "CHECK constraint failed: b < 9."),
+    ] {
+        let sql = format!(
+            "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) {source}"
+        );
+        refused(exec(&mut engine, &sql), Status::Constraint, part);
+    }
+}
