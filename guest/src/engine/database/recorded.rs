@@ -324,12 +324,20 @@ impl Database {
 
     /// The history, up to the database as it is, and what state that is.
     pub(super) fn look_back(&self) -> Result<(&Rc<History>, u64), Failure> {
-        let history = self.history()?;
-        let state =
-            restore::state(self.connection()?).map_err(|error| self.failure(&error, "", 0))?;
-        history
-            .look(&self.title, state)
-            .map_err(|error| self.record_failure(&error))?;
+        let (history, connection) = (self.history()?, self.connection()?);
+        let state = restore::state(connection).map_err(|error| self.failure(&error, "", 0))?;
+        let look = || {
+            history.look(&self.title, state)?;
+            if restore::tells_nothing(state)
+                && let Some(last) = history.last(&self.title)?
+                && last.irreversible.is_none()
+                && restore::is_not_made(connection, &history.images(last.number)?)?
+            {
+                history.forget(last.number)?;
+            }
+            Ok(())
+        };
+        look().map_err(|error| self.record_failure(&error))?;
         Ok((history, state))
     }
 

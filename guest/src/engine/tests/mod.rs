@@ -18,6 +18,7 @@ mod reads;
 mod rows;
 mod schemas;
 mod undo;
+mod undo_killed;
 mod undo_property;
 mod vectors;
 mod writes;

@@ -289,7 +289,7 @@ fn state(engine: &mut Engine) -> Vec<String> {
     database.inspect(contents).unwrap()
 }
 
-fn number_from(variable: &str, otherwise: u64) -> u64 {
+pub(super) fn number_from(variable: &str, otherwise: u64) -> u64 {
     let text = std::env::var(variable);
     text.map_or(otherwise, |text| text.parse().expect("a number"))
 }

@@ -6,7 +6,7 @@ use rusqlite::types::Null;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::capture::{BeforeCommit, COOKIE, Capture, End, Images, MARKS, content, cookie, hash};
-use super::tap::OpenFile;
+use super::tap::{INDEX_STATE, OpenFile};
 
 /// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
 const LOCK_BYTE: u32 = 0x4000_0000;
@@ -59,6 +59,32 @@ pub(crate) fn put_back(
 /// SQLite's.
 pub(crate) fn state(connection: &Connection) -> rusqlite::Result<u64> {
     Now::look(connection).map(|now| now.state)
+}
+
+/// Whether a state tells nothing: that of every write-ahead log that is empty, or holds nothing but
+/// what was not committed.
+pub(crate) fn tells_nothing(state: u64) -> bool {
+    state == hash(&[0; INDEX_STATE])
+}
+
+/// Whether a database is as it was before a write.
+///
+/// # Errors
+///
+/// SQLite's.
+pub(crate) fn is_not_made(connection: &Connection, images: &Images) -> rusqlite::Result<bool> {
+    let now = Now::look(connection)?;
+    if now.count != images.count.0 {
+        return Ok(false);
+    }
+    for was in images.pages.iter().filter(|page| page.number <= now.count) {
+        let is = content(was.number, &page(connection, was.number)?);
+        let before = was.before.as_ref();
+        if before.map(|before| content(was.number, before)) != Some(is) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The database is not as the write left it, so that undoing it would not be exact.
