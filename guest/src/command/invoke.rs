@@ -45,6 +45,12 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             output.notes.extend(context.engine.news());
             output
         })
+        .map_err(|mut failure| {
+            for news in context.engine.news().iter().rev() {
+                failure.message = format!("{news} {}", failure.message);
+            }
+            failure
+        })
         .map_err(|failure| context.audience.advise(context.registry, command, failure))
         .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
     let usage = context.engine.interrupt().usage();
