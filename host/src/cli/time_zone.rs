@@ -12,8 +12,10 @@ pub fn warning() -> Option<String> {
     let zone = name.strip_prefix(':').unwrap_or(&name);
     let folder = env::var("TZDIR").ok();
     let mut folders = folder.as_deref().into_iter().chain(FOLDERS);
-    // Without a file it can still be a rule, such as EST5EDT, whose offset is written in digits.
-    let rule = !zone.contains('/') && zone.contains(|c: char| c.is_ascii_digit());
+    // Without a file it can still be a rule, such as EST5EDT or CET-1CEST,M3.5.0,M10.5.0/3, whose
+    // offset is written in digits.
+    let digits = zone.contains(|c: char| c.is_ascii_digit());
+    let rule = digits && (zone.contains(',') || !zone.contains('/'));
     let known = ["", "UTC", "GMT", "Etc/UTC"].contains(&zone)
         || rule
         || folders.any(|folder| Path::new(folder).join(zone).is_file());

@@ -261,7 +261,8 @@ fn reserved_bytes_are_left_alone() {
     }
     fs::write(&path, bytes).expect("the file");
     let sql = "SELECT group_concat(id || name || hex(data)) FROM (SELECT * FROM t ORDER BY id)";
-    let mut server = Server::ready([text(&path)]);
+    // All of it is one long text.
+    let mut server = Server::ready(["--text", "1000000", text(&path)]);
     assert_eq!(server.rows(sql)[0][0], *Folder::native(&path, sql)[0]);
     server.batch("UPDATE t SET data = x'01' || data WHERE id = 40; DELETE FROM t WHERE id = 41;");
     assert_eq!(server.rows("PRAGMA integrity_check"), json!([["ok"]]));

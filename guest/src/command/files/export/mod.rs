@@ -104,9 +104,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                     .map_err(|error| work.failure(&error, &sql))?;
                 refill(value, found);
                 lost[index] += u64::from(loses(format.mode, value));
-                if format.mode == Mode::Markdown {
-                    in_one_line(value);
-                }
+                readable(format.mode, value);
             }
             printer.row(&mut text_output, &values).map_err(failed)?;
             if !text_output.row() {
@@ -152,8 +150,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
             .notes
             .push(format!("{} written.", count(rows, "row")));
     }
-    // A stream holds the rows and nothing else.
-    if !lost.is_empty() && arguments.text(OUT.name) != Some(STREAM) {
+    if !lost.is_empty() {
         output.notes.push(format!(
             "Values that are not UTF-8 text but bytes: {}. This format cannot tell them apart; use \
              format insert or quote, which keep them.",
@@ -185,12 +182,20 @@ fn loses(mode: Mode, value: &Value) -> bool {
     }
 }
 
-/// Keeps a value within its cell of a table in Markdown.
-fn in_one_line(value: &mut Value) {
-    if let Value::Text(text) = value
-        && text.contains(['|', '\n', '\r'])
-    {
-        *text = one_line(text);
+/// Lets what reads the format find the value: within its cell of a table in Markdown, and an infinity
+/// as the number that reads as one.
+fn readable(mode: Mode, value: &mut Value) {
+    match value {
+        Value::Text(text) if mode == Mode::Markdown && text.contains(['|', '\n', '\r']) => {
+            *text = one_line(text);
+        }
+        Value::Real(number)
+            if number.is_infinite() && !matches!(mode, Mode::Insert | Mode::Quote | Mode::Json) =>
+        {
+            let sign = if *number < 0.0 { "-" } else { "" };
+            *value = Value::Text(format!("{sign}1e999"));
+        }
+        _ => {}
     }
 }
 

@@ -112,6 +112,11 @@ fn a_real_comes_back_as_it_was() {
         text(&mut context, "export", json!({"sql": sql})),
         "a,b,c\n0.30000000000000004,9007199254740992.0,-0.0\n"
     );
+    let sql = "SELECT 1e999 AS a, -1e999 AS b";
+    assert_eq!(
+        text(&mut context, "export", json!({"sql": sql})),
+        "a,b\n1e999,-1e999\n"
+    );
 }
 
 #[test]

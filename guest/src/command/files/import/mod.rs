@@ -30,6 +30,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
 use crate::storage::streams::{Files, STREAM};
+use crate::text::count::count;
 use crate::text::escape::visible;
 
 /// `import` in the command table.
@@ -238,7 +239,12 @@ impl Job<'_> {
     fn too_many(&self, record: &Record, columns: usize) -> Failure {
         self.malformed(
             record.line,
-            &format!("{} fields, but there are {columns} columns", record.len()),
+            &format!(
+                "{}, but there {} {}",
+                count(record.len(), "field"),
+                if columns == 1 { "is" } else { "are" },
+                count(columns, "column")
+            ),
         )
         .hint("Quote fields that contain the separator, or name another separator or format.")
     }
