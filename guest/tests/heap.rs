@@ -19,7 +19,7 @@ fn a_statement_that_needs_too_much_memory_ends_in_a_sentence_and_the_next_call_w
             .query(sql, &Params::None, None)
     };
     let limit = query("PRAGMA hard_heap_limit").unwrap().rows.unwrap().rows;
-    assert_eq!(limit, [[Value::Integer(48 << 20)]]);
+    assert_eq!(limit, [[Value::Integer(45 << 20)]]);
     // Each value within the limit of one value, all together beyond the heap.
     let sql = "SELECT length(a), length(b), length(c), length(d), length(a || b) FROM
                (SELECT randomblob(14000000) a, randomblob(14000000) b, randomblob(14000000) c, randomblob(14000000) d

@@ -13,6 +13,7 @@
 //!
 //! Other modules of the component do nothing but pass calls on.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -363,8 +364,8 @@ impl<'a> Module<'a> {
                     "function {function} leads to {length} instructions that nobody counts"
                 );
                 lengths.insert(function, Some(length));
-            } else if !lengths.contains_key(&function) {
-                lengths.insert(function, None);
+            } else if let Entry::Vacant(place) = lengths.entry(function) {
+                place.insert(None);
                 stack.push((function, true));
                 for &callee in direct.iter().chain(&indirect) {
                     match lengths.get(&callee) {

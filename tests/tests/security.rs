@@ -34,7 +34,14 @@ fn is_unsafe(source: &str) -> bool {
     let mut code = source
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
-    code.any(|line| line.contains("unsafe ") || line.contains("unsafe_code"))
+    let marks = [
+        "unsafe {",
+        "unsafe fn",
+        "unsafe impl",
+        "unsafe extern",
+        "unsafe_code",
+    ];
+    code.any(|line| marks.iter().any(|mark| line.contains(mark)))
 }
 
 #[test]

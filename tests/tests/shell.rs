@@ -377,6 +377,16 @@ fn the_command_run_reads_its_lines_from_a_pipe() {
 }
 
 #[test]
+fn sql_for_another_database_is_told_of_in_run_too() {
+    let mut server = Server::ready([""; 0]);
+    for input in ["SHOW TABLES;", "\\dt", "SELECT 1;\nDESCRIBE t;"] {
+        let answer = server.call("run", json!({ "input": input }));
+        assert!(answer.refused, "{input}: {}", answer.text);
+        assert!(answer.text.contains("This is SQLite"), "{}", answer.text);
+    }
+}
+
+#[test]
 fn what_dot_commands_set_ends_with_a_call_of_run_and_so_does_a_transaction() {
     let mut server = Server::ready([""; 0]);
     server.call("run", json!({ "input": ".mode json\nCREATE TABLE t(a);" }));

@@ -6,6 +6,7 @@ use super::redirect::RedirectedOutput;
 use super::run::COMMAND;
 use super::state::{Plan, ShellState};
 use super::{LineError, Shell, ShellContext, expert, explain};
+use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::command::interface::audience::Audience;
 use crate::command::interface::command::Registry;
@@ -13,6 +14,7 @@ use crate::command::interface::context::Context;
 use crate::engine::database::shell::{
     Counters, ExplainKind, Phase, RowSink, ShellError, statements,
 };
+use crate::engine::statement::dialect;
 use crate::render::mode::Printer;
 use crate::text::pad::blanks;
 
@@ -166,9 +168,17 @@ fn describe_error(
                 String::new()
             };
             let context = offset.map(|offset| pointed(sql, offset));
+            // A person gets what the sqlite3 program says and no more.
+            let elsewhere = (!audience.is_person() && kind == "Parse error")
+                .then(|| dialect::hint(sql, &message, offset))
+                .flatten()
+                .map(|hint| Failure::new(Status::Syntax, String::new()).hint(hint))
+                .and_then(|failure| audience.advise(registry, &COMMAND, failure).hint)
+                .map(|hint| format!("\n  {hint}"));
             format!(
-                "{kind}{place} {message}{code}{}",
-                context.unwrap_or_default()
+                "{kind}{place} {message}{code}{}{}",
+                context.unwrap_or_default(),
+                elsewhere.unwrap_or_default()
             )
         }
     })

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{
     BranchHints, CodeSection, ConstExpr, ExportKind, ExportSection, FunctionSection, GlobalSection,
@@ -182,9 +182,7 @@ fn write(module: &[u8], facts: &Facts<'_>, meter: u32) -> Result<Vec<u8>> {
             }
             _ => export.index,
         };
-        let kind = ExportKind::try_from(export.kind);
-        let kind = kind.map_err(|_| anyhow!("it exports what is not known here"))?;
-        exports.export(export.name, kind, index);
+        exports.export(export.name, ExportKind::from(export.kind), index);
     }
     let mut code = CodeSection::new();
     for (at, (body, counts)) in facts.bodies.iter().zip(facts.counting()?).enumerate() {

@@ -179,6 +179,19 @@ fn watch(
     }))
 }
 
+/// What a cache of pages holds unless memory is scarce, in KiB, as in `.cargo/config.toml`.
+const CACHE_KIB: u64 = 16_000;
+
+/// Lets the cache of pages take an eighth of the sandbox's memory and no more: a sorter takes as much
+/// before it goes on in a temporary file, and three times that while it grows.
+pub(crate) fn limit_cache(connection: &Connection, limits: &EngineLimits) -> rusqlite::Result<()> {
+    let kib = limits.memory_bytes / 8 / 1024;
+    if kib >= CACHE_KIB {
+        return Ok(());
+    }
+    connection.execute_batch(&format!("PRAGMA cache_size=-{kib}"))
+}
+
 /// What of the sandbox's memory is no heap, in bytes: the stack, which `guest/component` sets, and data.
 const NO_HEAP: u64 = 4 << 20;
 

@@ -225,6 +225,9 @@ impl Database {
         let version: i64 = link
             .connection
             .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+        if link.checked.is_none() {
+            connection::limit_cache(&link.connection, &self.settings.limits)?;
+        }
         if link.checked != Some(version) {
             lookup::check_names(&link.connection)?;
             link.checked = Some(version);

@@ -5,7 +5,7 @@
 //! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run.
 //! - [`leniency`]: what the text of a file may that a client's may not.
 
-mod dialect;
+pub(crate) mod dialect;
 pub(crate) mod errors;
 pub(crate) mod leniency;
 mod parameters;

@@ -176,8 +176,7 @@ fn stored(work: Work<'_>, table: &str) -> Result<Option<String>, Failure> {
 /// Whether a value is written in a form that does not say what it was.
 fn loses(mode: Mode, value: &Value) -> bool {
     match value {
-        Value::Blob(_) => !matches!(mode, Mode::Insert | Mode::Quote),
-        Value::BadText(_) => mode == Mode::Json,
+        Value::Blob(_) | Value::BadText(_) => !matches!(mode, Mode::Insert | Mode::Quote),
         _ => false,
     }
 }

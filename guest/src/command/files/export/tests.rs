@@ -76,7 +76,8 @@ fn a_value_that_would_come_back_as_another_is_told() {
         ("SELECT x'41' AS a, x'42' AS b", "csv", "1 in a, 1 in b"),
         ("SELECT x'41' AS a, 'a' AS b", "json", "1 in a."),
         ("SELECT CAST(x'e9' AS TEXT) AS a", "json", "1 in a."),
-        ("SELECT CAST(x'e9' AS TEXT)", "csv", ""),
+        ("SELECT CAST(x'e9' AS TEXT) AS a", "csv", "1 in a."),
+        ("SELECT CAST(x'e9' AS TEXT)", "insert", ""),
         ("SELECT x'41'", "insert", ""),
         ("SELECT x'41'", "quote", ""),
     ] {

@@ -4,6 +4,43 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::answer::failure::{Failure, Status};
+
+/// How many of the first bytes tell what a file is.
+const HEAD: usize = 16;
+
+/// Files that hold no rows as text, by their first bytes; what they are, and what to do.
+const FOREIGN: [(&[u8], &str, &str); 16] = [
+    (b"SQLite format 3\0", "a SQLite database", DATABASE),
+    (
+        b"PK\x03\x04",
+        "an archive, as the workbooks of spreadsheets are",
+        SHEET,
+    ),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "a document or workbook of an older Office",
+        SHEET,
+    ),
+    (b"%PDF-", "a PDF", ROWS),
+    (b"{\\rtf", "formatted text", ROWS),
+    (b"PAR1\x15", "a Parquet file", ROWS),
+    (b"ARROW1\0", "an Arrow file", ROWS),
+    (b"\x89PNG", "an image", ROWS),
+    (b"\xff\xd8\xff", "an image", ROWS),
+    (b"<?xml", "XML", ROWS),
+    (b"<!DOCTYPE", "HTML", ROWS),
+    (b"<html", "HTML", ROWS),
+    (b"CREATE TABLE ", "SQL", SQL),
+    (b"INSERT INTO ", "SQL", SQL),
+    (b"BEGIN TRANSACTIO", "SQL", SQL),
+    (b"PRAGMA foreign_k", "SQL", SQL),
+];
+const DATABASE: &str = "Open it as the database instead; migrate copies one.";
+const SHEET: &str = "Save the sheet as CSV.";
+const ROWS: &str = "Save its rows as CSV or JSON.";
+const SQL: &str = "Run it instead: give its statements to batch, or the file to the shell.";
+
 /// How the text of a file was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Coding {
@@ -21,18 +58,33 @@ pub(super) struct Coding {
 pub(super) fn open<'r>(raw: impl BufRead + 'r) -> io::Result<(Box<dyn BufRead + 'r>, Coding)> {
     let (head, raw) = peek(raw)?;
     if !head.starts_with(b"\x1f\x8b") {
+        refuse_foreign(&head)?;
         let (text, wide) = decoded(head, raw)?;
         return Ok((text, Coding { gzip: false, wide }));
     }
     let (head, unpacked) = peek(BufReader::new(MultiGzDecoder::new(raw)))?;
+    refuse_foreign(&head)?;
     let (text, wide) = decoded(head, unpacked)?;
     Ok((text, Coding { gzip: true, wide }))
 }
 
+fn refuse_foreign(head: &[u8]) -> io::Result<()> {
+    match FOREIGN.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        None => Ok(()),
+        Some((_, what, hint)) => {
+            let sentence =
+                format!("The file is {what}, and import reads CSV and JSON. Nothing was imported.");
+            Err(io::Error::other(
+                Failure::new(Status::Unsupported, sentence).hint(*hint),
+            ))
+        }
+    }
+}
+
 /// The first bytes, and all of them.
 fn peek<'r>(mut raw: impl BufRead + 'r) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'r>)> {
-    let mut head = Vec::with_capacity(4);
-    raw.by_ref().take(4).read_to_end(&mut head)?;
+    let mut head = Vec::with_capacity(HEAD);
+    raw.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
     Ok((head.clone(), Box::new(Cursor::new(head).chain(raw))))
 }
 
@@ -54,8 +106,8 @@ fn decoded<'r>(head: Vec<u8>, mut raw: Box<dyn BufRead + 'r>) -> io::Result<Text
             true
         }
         // Without a mark: no text that is read here starts so.
-        [a, 0, b, 0] if *a != 0 && *b != 0 => false,
-        [0, a, 0, b] if *a != 0 && *b != 0 => true,
+        [a, 0, b, 0, ..] if *a != 0 && *b != 0 => false,
+        [0, a, 0, b, ..] if *a != 0 && *b != 0 => true,
         _ => return Ok((raw, None)),
     };
     let text = Utf16 {
@@ -183,6 +235,18 @@ mod tests {
                 .unwrap_err()
                 .contains("UTF-16")
         );
+    }
+
+    #[test]
+    fn what_holds_no_rows_as_text_is_named_and_refused() {
+        for (magic, what, _) in FOREIGN {
+            let refused = read(&[magic, b"\0 and more"].concat()).unwrap_err();
+            assert!(refused.contains(what), "{refused}");
+            assert!(read(&packed(&[magic, b"\0 and more"].concat())).is_err());
+        }
+        for text in ["PAR1,PAR2\n", "insert,into\n", "<a>,b\n", "{\"a\":1}"] {
+            assert_eq!(read(text.as_bytes()).unwrap().0, text);
+        }
     }
 
     #[test]

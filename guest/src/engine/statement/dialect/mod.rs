@@ -10,7 +10,7 @@ use crate::text::lexer::{Token, TokenKind, tokens};
 
 /// What SQLite says of the failing statement, with which `sql` begins, and the byte in it where it
 /// stumbled, if it says so. The sentence has what is to be done instead.
-pub(super) fn hint(sql: &str, said: &str, offset: Option<usize>) -> Option<String> {
+pub(crate) fn hint(sql: &str, said: &str, offset: Option<usize>) -> Option<String> {
     let mut at = 0;
     let mut code = Vec::new();
     let mut failing = None;
