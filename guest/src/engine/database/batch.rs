@@ -34,7 +34,7 @@ impl Database {
             return Err(Failure::new(
                 Status::TooBig,
                 format!(
-                    "The SQL is longer than the request budget of {} bytes (--request).",
+                    "The SQL is longer than {} bytes (--request, or an eighth of --memory if that is more).",
                     self.settings.limits.sql_bytes
                 ),
             ));

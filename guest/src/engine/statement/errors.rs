@@ -242,7 +242,7 @@ fn from_code(error: ffi::Error, said: &str, about: &ErrorContext<'_>) -> Failure
         ErrorCode::TooBig => Failure::new(
             Status::TooBig,
             format!(
-                "A string, blob or row exceeds the limit of {} bytes (a quarter of --memory), or the SQL that of {} bytes (--request).",
+                "A string, blob or row exceeds the limit of {} bytes (a quarter of --memory), or the SQL that of {} bytes (--request, or an eighth of --memory if that is more).",
                 limits.memory_bytes / 4,
                 limits.sql_bytes
             ),
