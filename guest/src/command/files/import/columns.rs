@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::records::Cell;
+use super::records::{Cell, Record};
+use super::report::Form;
 
 /// What all fields of a column can be stored as without losing anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +129,64 @@ impl ColumnType {
             Self::Nothing | Self::Text => "TEXT",
         }
     }
+}
+
+/// Whether a first record is rather data than names: it holds a number or a date. Years beside a text are
+/// names, as in tables with a column for each.
+pub(super) fn looks_like_data(record: &Record) -> bool {
+    let fields = || (0..record.len()).filter_map(|index| record.field(index));
+    let year = |field: &str| field.len() == 4 && ["19", "20"].contains(&&field[..2]);
+    let (values, texts): (Vec<&str>, Vec<&str>) = fields().partition(|field| is_value(field));
+    !values.is_empty() && (texts.is_empty() || !values.into_iter().all(year))
+}
+
+/// Whether it is a number, or starts as a date does.
+fn is_value(field: &str) -> bool {
+    let date = |bytes: &[u8]| {
+        let digit = |at: usize| bytes[at].is_ascii_digit();
+        bytes[4] == b'-' && bytes[7] == b'-' && [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(digit)
+    };
+    Form::of(field) != Form::NoNumber || field.as_bytes().get(..10).is_some_and(date)
+}
+
+/// Looks for what a file whose records have one field could be split at.
+pub(super) struct Split {
+    /// The mark, and how often it stands in each record.
+    marks: Vec<(u8, usize)>,
+    records: usize,
+}
+
+impl Split {
+    const MARKS: [u8; 6] = [b':', b'^', b'~', b'#', 0x01, 0x1f];
+
+    /// After the first record.
+    pub(super) fn of(record: &Record) -> Self {
+        let text = record.field(0).unwrap_or_default();
+        let marks = Self::MARKS.map(|mark| (mark, times(text, mark)));
+        Self {
+            marks: marks.into_iter().filter(|(_, times)| *times > 0).collect(),
+            records: 1,
+        }
+    }
+
+    /// After another.
+    pub(super) fn compare(&mut self, record: &Record) {
+        if let Some(text) = record.field(0) {
+            self.marks
+                .retain(|&(mark, before)| times(text, mark) == before);
+            self.records += 1;
+        }
+    }
+
+    /// What stands equally often in all of them.
+    pub(super) fn found(&self) -> Option<u8> {
+        let best = self.marks.iter().max_by_key(|(_, times)| *times);
+        best.filter(|_| self.records > 1).map(|&(mark, _)| mark)
+    }
+}
+
+fn times(text: &str, mark: u8) -> usize {
+    text.bytes().filter(|&byte| byte == mark).count()
 }
 
 /// Names for columns: those of the header, numbered where they are missing or repeat.

@@ -55,6 +55,8 @@ pub(super) struct Objects<R> {
     input: R,
     most: usize,
     line: u64,
+    /// How many objects there were so far.
+    number: u64,
     at: At,
     text: Vec<u8>,
     /// Those of all objects so far.
@@ -68,6 +70,7 @@ impl<R: BufRead> Objects<R> {
             input,
             most,
             line: 1,
+            number: 0,
             at: At::Start,
             text: Vec::new(),
             keys,
@@ -121,6 +124,8 @@ impl<R: BufRead> Objects<R> {
         }
         record.clear();
         record.line = self.line;
+        self.number += 1;
+        record.number = self.number;
         self.gather()?;
         self.parse(record)?;
         self.line += self.text.iter().filter(|&&byte| byte == b'\n').count() as u64;
@@ -192,7 +197,7 @@ impl<R: BufRead> Objects<R> {
         let nothing = Field {
             start: 0,
             end: 0,
-            kind: Kind::Null,
+            kind: Kind::Absent,
         };
         record.fields.resize(self.keys.names.len(), nothing);
         let object: Object<'_> = serde_json::from_str(text).map_err(|error| {
@@ -253,7 +258,10 @@ fn field(value: &str, bytes: &mut Vec<u8>) -> serde_json::Result<Field> {
         }
         Some(b'-' | b'0'..=b'9') => match (value.parse(), value.parse()) {
             (Ok(number), _) => Kind::Integer(number),
-            (_, Ok(number)) if value.contains(['.', 'e', 'E']) => Kind::Real(number),
+            (_, Ok(number)) if value.contains(['.', 'e', 'E']) => {
+                bytes.extend_from_slice(value.as_bytes());
+                Kind::Real(number)
+            }
             _ => {
                 bytes.extend_from_slice(value.as_bytes());
                 Kind::Text

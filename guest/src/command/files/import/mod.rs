@@ -1,12 +1,16 @@
 //! `import`: the records of a file as rows of a table, all of them or none.
 //!
 //! - [`input`]: bytes as text. [`sniff`]: how it is written. [`records`], [`json`]: its records.
-//! - [`source`]: the file, which is read twice. [`plan`], [`columns`]: what goes where.
+//! - [`source`]: the file, which is read twice. [`plan`], [`columns`]: what goes where. [`inserts`]:
+//!   rows that leave columns out.
 //! - [`report`]: what came of it.
 
 mod columns;
 mod input;
+mod inserts;
 mod json;
+#[cfg(test)]
+mod object_tests;
 mod plan;
 mod records;
 mod report;
@@ -17,7 +21,8 @@ mod tests;
 #[cfg(test)]
 mod whole_tests;
 
-use self::plan::{Plan, Target};
+use self::inserts::Inserts;
+use self::plan::{Column, Plan, Target};
 use self::records::{Cell, Problem, Record};
 use self::report::Report;
 use self::sniff::{Layout, Said};
@@ -65,6 +70,7 @@ pub(crate) const COMMAND: Command = Command {
             },
             "Records to skip first.",
         ),
+        option("header", Shape::Flag, "The first record is names."),
         option("no_header", Shape::Flag, "The first record is data."),
     ],
     database: true,
@@ -113,7 +119,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         table,
         layout: Layout::default(),
         skip: arguments.integer("skip").unwrap_or_default().unsigned_abs(),
-        headed: !arguments.flag("no_header"),
+        header: header(arguments)?,
         most: usize::try_from(context.settings.engine.limits.memory_bytes / 8)
             .unwrap_or(usize::MAX),
         files: &files,
@@ -161,13 +167,34 @@ fn separator(given: &str) -> Result<u8, Failure> {
     }
 }
 
+/// What the first record of a file without names of its own is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    /// To be found out.
+    Unsaid,
+    Names,
+    Data,
+}
+
+fn header(arguments: &Arguments) -> Result<Header, Failure> {
+    match (arguments.flag("header"), arguments.flag("no_header")) {
+        (false, false) => Ok(Header::Unsaid),
+        (true, false) => Ok(Header::Names),
+        (false, true) => Ok(Header::Data),
+        (true, true) => Err(Failure::new(
+            Status::Syntax,
+            "header and no_header exclude each other: the first record is names, or it is data.",
+        )),
+    }
+}
+
 /// What is to be imported, and how.
 struct Job<'a> {
     file: &'a str,
     table: &'a str,
     layout: Layout,
     skip: u64,
-    headed: bool,
+    header: Header,
     /// The bytes that one record may have.
     most: usize,
     files: &'a Files,
@@ -190,8 +217,9 @@ impl Job<'_> {
     /// What is counted in messages.
     fn unit(&self) -> &'static str {
         match self.layout.dialect {
+            None => "Object",
             Some(dialect) if !matches!(dialect.end, b'\n' | b'\r') => "Record",
-            _ => "Line",
+            Some(_) => "Line",
         }
     }
 
@@ -223,7 +251,7 @@ impl Job<'_> {
             Status::Syntax,
             format!(
                 "{} {line} of {}: {what}. Nothing was imported.",
-                self.unit(),
+                if self.is_json() { "Line" } else { self.unit() },
                 self.shown()
             ),
         )
@@ -252,8 +280,9 @@ impl Job<'_> {
     /// Inserts all records.
     fn fill(&self, work: Work<'_>, plan: &Plan, rows: &mut Rows<'_>) -> Result<Report, Failure> {
         let mut report = Report::new(plan);
-        let sql = plan.insert(self.table);
+        let sql = plan.insert(self.table, |_| true);
         let mut insert = work.write(&sql)?;
+        let mut fewer = Inserts::default();
         let mut record = Record::default();
         if plan.headed {
             self.read(rows, &mut record)?;
@@ -265,6 +294,14 @@ impl Job<'_> {
             }
             if record.len() > plan.width {
                 return Err(self.too_many(&record, plan.width));
+            }
+            let absent = |column: &Column| column.has_default && !record.has(column.from);
+            if self.is_json() && plan.columns.iter().any(absent) {
+                fewer
+                    .add(work, plan, self.table, &record)
+                    .map_err(|failure| self.refused_row(failure, plan, &record))?;
+                report.count(&record, plan);
+                continue;
             }
             for (index, column) in plan.columns.iter().enumerate() {
                 let at = index + 1;
@@ -289,11 +326,16 @@ impl Job<'_> {
 
     /// The failure of a row, with where it stands in the file and what of it is meant.
     fn refused_row(&self, failure: Failure, plan: &Plan, record: &Record) -> Failure {
-        let meant = |name: &str| failure.message.contains(&format!("{}.{name}", self.table));
+        // SQLite names no column where a rowid is no number.
+        let rowid = failure.message.contains("datatype mismatch");
+        let meant = |column: &Column| {
+            let name = format!("{}.{}", self.table, column.name);
+            failure.message.contains(&name) || rowid && column.is_rowid
+        };
         let values: Vec<String> = plan
             .columns
             .iter()
-            .filter(|column| meant(&column.name))
+            .filter(|column| meant(column))
             .map(|column| {
                 let value = match record.cell(column.from) {
                     Cell::Null => "NULL".to_owned(),
@@ -316,7 +358,7 @@ impl Job<'_> {
             message: format!(
                 "{} {} of {}: {}{values} Nothing was imported.",
                 self.unit(),
-                record.line,
+                record.number,
                 self.shown(),
                 failure.message
             ),

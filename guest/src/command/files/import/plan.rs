@@ -3,7 +3,7 @@
 use super::columns::{ColumnType, names};
 use super::records::Record;
 use super::report::Form;
-use super::{Job, MOST_COLUMNS};
+use super::{Header, Job, MOST_COLUMNS};
 use crate::answer::failure::{Failure, Status};
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::quote;
@@ -17,20 +17,32 @@ pub(super) enum Affinity {
     Text,
     /// It becomes a number if it is one.
     Number,
+    /// It becomes a real if it is a number.
+    Real,
     /// It stays, next to numbers that stay too.
     None,
 }
 
 impl Affinity {
-    fn of(column: &TableColumn) -> Self {
+    fn of(column: &TableColumn, strict: bool) -> Self {
         let declared = column.declared.to_ascii_uppercase();
+        let has = |part: &&str| declared.contains(part);
         if column.is_text() {
             Self::Text
-        } else if !declared.contains("INT") && (declared.is_empty() || declared.contains("BLOB")) {
+        } else if has(&"INT") {
+            Self::Number
+        } else if declared.is_empty() || has(&"BLOB") || strict && declared == "ANY" {
             Self::None
+        } else if ["REAL", "FLOA", "DOUB"].iter().any(has) {
+            Self::Real
         } else {
             Self::Number
         }
+    }
+
+    /// Whether it makes numbers of texts.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Self::Number | Self::Real)
     }
 }
 
@@ -43,6 +55,10 @@ pub(super) struct Column {
     pub affinity: Affinity,
     /// Whether a field that is empty is stored as '', NULL being refused.
     pub fills: bool,
+    /// Whether it takes a value of its own where none is given.
+    pub has_default: bool,
+    /// Whether it is the table's rowid, which has to be an integer.
+    pub is_rowid: bool,
     /// The field it is filled from.
     pub from: usize,
 }
@@ -50,14 +66,21 @@ pub(super) struct Column {
 /// An existing table.
 pub(super) struct Target {
     columns: Vec<TableColumn>,
+    strict: bool,
 }
 
 impl Target {
     /// The table or view of this name, if there is one.
     pub(super) fn find(work: Work<'_>, table: &str) -> Result<Option<Self>, Failure> {
-        let columns =
-            columns(work.connection()?, "main", table).map_err(|error| work.failure(&error, ""))?;
-        Ok((!columns.is_empty()).then_some(Self { columns }))
+        let connection = work.connection()?;
+        let failure = |error| work.failure(&error, "");
+        let columns = columns(connection, "main", table).map_err(failure)?;
+        let strict = "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND strict \
+                      AND name = ?1 COLLATE NOCASE";
+        let strict = connection
+            .query_row(strict, [table], |row| row.get(0))
+            .map_err(failure)?;
+        Ok((!columns.is_empty()).then_some(Self { columns, strict }))
     }
 
     fn column(&self, name: &str) -> Option<usize> {
@@ -77,8 +100,12 @@ impl Target {
         Column {
             name: column.name.clone(),
             declared: column.declared.clone(),
-            affinity: Affinity::of(column),
+            affinity: Affinity::of(column, self.strict),
             fills: column.not_null && column.is_text(),
+            has_default: column.default.is_some(),
+            is_rowid: column.key == 1
+                && column.declared.eq_ignore_ascii_case("INTEGER")
+                && self.columns.iter().all(|column| column.key < 2),
             from,
         }
     }
@@ -103,6 +130,10 @@ pub(super) struct Plan {
     pub computed: Vec<String>,
     /// Whether the first record was a header.
     pub headed: bool,
+    /// Whether its names have lost spaces around them.
+    pub trimmed: bool,
+    /// What the fields of a file with one column could be split at.
+    pub splits_at: Option<u8>,
     /// Whether the table is to be made.
     pub new: bool,
 }
@@ -119,13 +150,17 @@ impl Plan {
         format!("CREATE TABLE {}({})", quote(table), columns.join(", "))
     }
 
-    /// The statement that adds a row.
-    pub(super) fn insert(&self, table: &str) -> String {
+    /// The statement that adds a row of these columns.
+    pub(super) fn insert(&self, table: &str, named: impl Fn(&Column) -> bool) -> String {
         let names: Vec<String> = self
             .columns
             .iter()
+            .filter(|column| named(column))
             .map(|column| quote(&column.name))
             .collect();
+        if names.is_empty() {
+            return format!("INSERT INTO {} DEFAULT VALUES", quote(table));
+        }
         let places: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
         format!(
             "INSERT INTO {}({}) VALUES({})",
@@ -149,10 +184,14 @@ impl Plan {
                 name,
                 declared: kind.declared().to_owned(),
                 affinity: match kind {
-                    ColumnType::Integer { .. } | ColumnType::Real { .. } => Affinity::Number,
+                    ColumnType::Integer { .. } => Affinity::Number,
+                    ColumnType::Real { .. } => Affinity::Real,
+                    ColumnType::Mixed => Affinity::None,
                     _ => Affinity::Text,
                 },
                 fills: false,
+                has_default: false,
+                is_rowid: false,
                 from,
             })
             .collect();
@@ -161,6 +200,8 @@ impl Plan {
             columns,
             computed: Vec::new(),
             headed,
+            trimmed: false,
+            splits_at: None,
             new: true,
         }
     }
@@ -179,9 +220,16 @@ impl Plan {
             width: fields.len(),
             computed,
             headed,
+            trimmed: false,
+            splits_at: None,
             new: false,
         }
     }
+}
+
+/// Whether spaces stand around it.
+pub(super) fn is_padded(text: &str) -> bool {
+    text.trim().len() < text.len()
 }
 
 impl Job<'_> {
@@ -195,9 +243,12 @@ impl Job<'_> {
         let given: Vec<&str> = (0..first.len())
             .map(|index| first.field(index).unwrap_or_default())
             .collect();
-        if self.headed {
+        if self.header != Header::Data {
             let known = given.iter().any(|name| target.column(name).is_some());
-            if known || self.looks_like_names(target, &given, second) {
+            if known
+                || self.header == Header::Names
+                || self.looks_like_names(target, &given, second)
+            {
                 return self.fit_names(target, first.line, &given);
             }
         }
@@ -242,7 +293,8 @@ impl Job<'_> {
             }
             fields.push(at);
         }
-        let plan = Plan::of(target, &fields, !self.is_json());
+        let mut plan = Plan::of(target, &fields, !self.is_json());
+        plan.trimmed = plan.headed && given.iter().any(|name| is_padded(name.as_ref()));
         if plan.columns.is_empty() {
             return Err(Failure::new(
                 Status::Syntax,
@@ -268,7 +320,7 @@ impl Job<'_> {
             .zip(fields)
             .enumerate()
             .any(|(index, (name, at))| {
-                Affinity::of(&target.columns[at]) == Affinity::Number
+                Affinity::of(&target.columns[at], target.strict).is_number()
                     && Form::of(name) == Form::NoNumber
                     && !name.is_empty()
                     && second

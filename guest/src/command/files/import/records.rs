@@ -45,6 +45,8 @@ pub(super) struct Record {
     pub(super) fields: Vec<Field>,
     /// The line on which it starts, from 1; for a dialect without lines, its number.
     pub line: u64,
+    /// What messages call it by: its line, but for an object its number.
+    pub number: u64,
 }
 
 /// A field, and where its text stands.
@@ -58,6 +60,8 @@ pub(super) struct Field {
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
+    /// There is none.
+    Absent,
     Null,
     Text,
     Integer(i64),
@@ -97,12 +101,26 @@ impl Record {
             return Cell::Null;
         };
         match field.kind {
-            Kind::Null => Cell::Null,
+            Kind::Absent | Kind::Null => Cell::Null,
             Kind::Integer(number) => Cell::Integer(number),
             Kind::Real(number) => Cell::Real(number),
             Kind::Text => std::str::from_utf8(&self.bytes[field.start..field.end])
                 .map_or(Cell::Null, Cell::Text),
         }
+    }
+
+    /// Whether it has this field, if only as NULL.
+    pub(super) fn has(&self, index: usize) -> bool {
+        let field = self.fields.get(index);
+        field.is_some_and(|field| field.kind != Kind::Absent)
+    }
+
+    /// A number as it was written.
+    pub(super) fn written(&self, index: usize) -> &str {
+        let field = self.fields.get(index);
+        field
+            .and_then(|field| std::str::from_utf8(&self.bytes[field.start..field.end]).ok())
+            .unwrap_or_default()
     }
 
     /// The text of a field that is one.
@@ -196,6 +214,7 @@ impl<R: BufRead> Records<R> {
     pub(super) fn next(&mut self, record: &mut Record) -> Result<bool, Problem> {
         record.clear();
         record.line = self.line;
+        record.number = self.line;
         let line_end = if self.dialect.end == b'\r' {
             b'\r'
         } else {

@@ -1,12 +1,15 @@
 //! What came of an import.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 
-use super::Job;
-use super::plan::{Affinity, Plan};
+use super::plan::{Affinity, Column, Plan, is_padded};
 use super::records::{Cell, Record};
 use super::sniff::Layout;
+use super::{Header, Job};
 use crate::answer::output::Output;
+use crate::engine::schema::catalogue::quote;
 use crate::text::escape::visible;
 
 /// How many lines are named of those that were padded.
@@ -67,6 +70,10 @@ pub(super) struct Report {
     lines: Vec<u64>,
     /// For each column.
     changes: Vec<Vec<Change>>,
+    /// The column of the first record that holds a list of objects.
+    wrapped: Option<usize>,
+    /// Whether values have kept spaces around them, as names have not.
+    spaces: bool,
 }
 
 impl Report {
@@ -78,6 +85,8 @@ impl Report {
             padded: 0,
             lines: Vec::new(),
             changes: vec![Vec::new(); plan.columns.len()],
+            wrapped: None,
+            spaces: false,
         }
     }
 
@@ -87,29 +96,28 @@ impl Report {
         if record.len() < plan.width {
             self.padded += 1;
             if self.lines.len() < NAMED {
-                self.lines.push(record.line);
+                self.lines.push(record.number);
             }
         }
+        if self.rows == 1 {
+            let list = |column: &Column| is_list_of_objects(record.written(column.from));
+            self.wrapped = plan.columns.iter().position(list);
+        }
+        self.spaces |= plan.trimmed
+            && (0..record.len())
+                .filter_map(|at| record.field(at))
+                .any(is_padded);
         for (column, changes) in plan.columns.iter().zip(&mut self.changes) {
-            let Cell::Text(text) = record.cell(column.from) else {
+            let Some((what, value)) = changed(column, record) else {
                 continue;
-            };
-            let what = match (column.affinity, Form::of(text)) {
-                (Affinity::Number, Form::NoNumber) => "no number, stored as text",
-                (Affinity::Number, Form::Zeros) => "stored without the zeros in front",
-                (Affinity::Number, Form::Long) => "too long for an integer, stored rounded",
-                (Affinity::None, form) if form != Form::NoNumber => {
-                    "stored as text, since the column has no type"
-                }
-                _ => continue,
             };
             match changes.iter_mut().find(|change| change.what == what) {
                 Some(change) => change.count += 1,
                 None => changes.push(Change {
                     what,
                     count: 1,
-                    line: record.line,
-                    value: text.chars().take(SHOWN).collect(),
+                    line: record.number,
+                    value: value.chars().take(SHOWN).collect(),
                 }),
             }
         }
@@ -136,7 +144,35 @@ impl Report {
             format!("Filled the columns {list}.")
         });
         output.notes.extend(job.layout.told(file));
-        if !plan.new && !plan.headed && !job.is_json() && job.headed {
+        if plan.new && !plan.headed && !job.is_json() && job.header == Header::Unsaid {
+            output.notes.push(
+                "The first record was imported as data, because it holds a number or a date. If it is \
+                 the names of the columns, drop the table and import it again with header."
+                    .into(),
+            );
+        }
+        if self.spaces {
+            output.notes.push(
+                "Spaces around names in the header were left out; those around values were kept."
+                    .into(),
+            );
+        }
+        if let Some(mark) = plan.splits_at {
+            output.notes.push(format!(
+                "{file} has one column. If it is to be split at {}, name that as separator.",
+                named(mark)
+            ));
+        }
+        if let (1, Some(at), true) = (self.rows, self.wrapped, job.is_json()) {
+            let name = &plan.columns[at].name;
+            output.notes.push(format!(
+                "{name} holds a list of objects as one text. To have each as a row, import a file that \
+                 holds the list alone, or read them by SELECT value FROM {}, json_each({}).",
+                quote(table),
+                quote(name)
+            ));
+        }
+        if !plan.new && !plan.headed && !job.is_json() && job.header == Header::Unsaid {
             output.notes.push(
                 "The first record was imported as data, because it is not a list of the table's \
                  column names."
@@ -214,6 +250,55 @@ impl Report {
             output.extra.insert(name.into(), value);
         }
     }
+}
+
+/// Whether a value of JSON is a list whose first item is an object.
+fn is_list_of_objects(value: &str) -> bool {
+    let items = value.strip_prefix('[').map(str::trim_start);
+    items.is_some_and(|items| items.starts_with('{'))
+}
+
+/// How a value changes when it is stored, and what it was, if it does.
+fn changed<'r>(column: &Column, record: &'r Record) -> Option<(&'static str, Cow<'r, str>)> {
+    const ROUNDED: &str = "stored rounded, with the digits that a real keeps";
+    let inexact = |number: i64| i128::from(number) != number as f64 as i128;
+    let what = match (column.affinity, record.cell(column.from)) {
+        (affinity, Cell::Text(text)) => match (affinity, Form::of(text)) {
+            (Affinity::Number | Affinity::Real, Form::NoNumber) => "no number, stored as text",
+            (Affinity::Number | Affinity::Real, Form::Zeros) => "stored without the zeros in front",
+            (Affinity::Number | Affinity::Real, Form::Long) => {
+                "too long for an integer, stored rounded"
+            }
+            (Affinity::Real, Form::Plain) if text.trim().parse().is_ok_and(inexact) => ROUNDED,
+            (Affinity::None, form) if form != Form::NoNumber => {
+                "stored as text, since the column has no type"
+            }
+            _ => return None,
+        },
+        (Affinity::Text, Cell::Integer(_) | Cell::Real(_)) => "a number, stored as text",
+        (Affinity::Real, Cell::Integer(number)) if inexact(number) => ROUNDED,
+        (_, Cell::Real(number)) if !keeps(record.written(column.from), number) => ROUNDED,
+        _ => return None,
+    };
+    let value = match record.cell(column.from) {
+        Cell::Integer(number) => number.to_string().into(),
+        _ => record.written(column.from).into(),
+    };
+    Some((what, value))
+}
+
+/// Whether a number has all digits of the text that it was read from.
+fn keeps(text: &str, number: f64) -> bool {
+    fn digits(text: &str) -> String {
+        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        digits.trim_matches('0').to_owned()
+    }
+    let written = digits(text);
+    // All texts of 15 digits are kept, of more than 17 none is told from its neighbours.
+    let (enough, most) = (15, 17);
+    written.len() <= enough
+        || written.len() <= most && digits(&format!("{number:.*e}", written.len() - 1)) == written
 }
 
 impl Layout {

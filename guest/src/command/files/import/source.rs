@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, Read as _, Write as _};
 
-use super::Job;
-use super::columns::ColumnType;
+use super::columns::{ColumnType, Split, looks_like_data};
 use super::input::{self, Coding};
 use super::json::{Keys, Objects};
-use super::plan::{Plan, Target};
+use super::plan::{Plan, Target, is_padded};
 use super::records::{Problem, Record, Records};
 use super::sniff::{Layout, SAMPLE, Said};
+use super::{Header, Job};
 use crate::answer::failure::Failure;
 use crate::storage::streams::{Files, Reader, STREAM, Spool};
 
@@ -102,17 +102,23 @@ impl Source {
         let line = record.line;
         if let (Some(target), false) = (target, job.is_json()) {
             let mut second = Record::default();
-            let any = job.headed && job.read(&mut rows, &mut second)?;
+            let any = job.header == Header::Unsaid && job.read(&mut rows, &mut second)?;
             return job.fit(target, &record, any.then_some(&second));
         }
         let width = record.len();
         job.check_width(line, width)?;
-        let headed = job.headed && !job.is_json();
+        let headed = match job.header {
+            _ if job.is_json() => false,
+            Header::Names => true,
+            Header::Data => false,
+            Header::Unsaid => !looks_like_data(&record),
+        };
         let header: Vec<Option<String>> = (0..width)
             .map(|index| record.field(index).filter(|_| headed).map(str::to_owned))
             .collect();
         let mut kinds = vec![ColumnType::Nothing; width];
         let mut data = !headed;
+        let mut split = (width == 1 && job.layout.dialect.is_some()).then(|| Split::of(&record));
         loop {
             if data {
                 if record.len() > kinds.len() && !job.is_json() {
@@ -133,13 +139,17 @@ impl Source {
             if !job.read(&mut rows, &mut record)? {
                 break;
             }
+            if let Some(split) = &mut split {
+                split.compare(&record);
+            }
         }
         let Rows::Objects(objects) = rows else {
-            return Ok(Plan::make(
-                header.iter().map(Option::as_deref),
-                &kinds,
-                headed,
-            ));
+            let names = || header.iter().map(Option::as_deref);
+            return Ok(Plan {
+                trimmed: names().flatten().any(is_padded),
+                splits_at: split.and_then(|split| split.found()),
+                ..Plan::make(names(), &kinds, headed)
+            });
         };
         let keys = objects.keys.names();
         if keys.is_empty() {

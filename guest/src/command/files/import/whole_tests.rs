@@ -43,12 +43,12 @@ fn imported_with(sql: &str, ending: &str, bytes: &[u8], more: Value) -> (String,
     (said.replace(&scratch.0, "FILE"), rows)
 }
 
-fn imported(sql: &str, ending: &str, bytes: &[u8]) -> (String, String) {
+pub(super) fn imported(sql: &str, ending: &str, bytes: &[u8]) -> (String, String) {
     imported_with(sql, ending, bytes, json!({}))
 }
 
 /// What a refused import says; `t` is as it was.
-fn refused(sql: &str, ending: &str, bytes: &[u8]) -> String {
+pub(super) fn refused(sql: &str, ending: &str, bytes: &[u8]) -> String {
     let (file, scratch) = (File::new(sql), Scratch::new(ending, bytes));
     let mut context = context(file.settings());
     let (_, said) = failure(&mut context, "import", arguments(&scratch, json!({})));
@@ -211,24 +211,6 @@ fn what_is_not_stored_as_it_stands_is_said() {
 }
 
 #[test]
-fn values_of_json_keep_their_kinds() {
-    let (said, rows) = imported(
-        "",
-        "json",
-        b"[{\"a\": 1, \"b\": 1.0, \"c\": \"1\", \"d\": 1, \"e\": [1, {\"x\": \"y\"}], \"f\": true},
-           {\"a\": null, \"b\": 2.5, \"d\": \"x\", \"f\": 18446744073709551615}]",
-    );
-    assert_eq!(
-        rows,
-        "1,1.0,'1',1,'[1, {\"x\": \"y\"}]',1\nNULL,2.5,NULL,'x',NULL,'18446744073709551615'\n"
-    );
-    assert!(
-        said.contains("a INTEGER, b REAL, c TEXT, d, e TEXT, f."),
-        "{said}"
-    );
-}
-
-#[test]
 fn columns_that_the_table_computes_are_left_out() {
     for kind in ["STORED", "VIRTUAL"] {
         let table = format!(
@@ -343,4 +325,86 @@ fn the_answer_says_what_was_filled_with_what() {
     assert_eq!(object["column_names"], json!(["id", "x"]));
     assert_eq!(object["column_types"], json!(["INTEGER", "REAL"]));
     assert_eq!(object["rows_imported"], 1);
+}
+
+#[test]
+fn a_first_record_with_a_number_or_a_date_is_data_and_names_are_names() {
+    for (bytes, rows) in [
+        (
+            &b"1,Ada,0123\n2,Bob,0456\n"[..],
+            "1,'Ada','0123'\n2,'Bob','0456'\n",
+        ),
+        (b"1\n2\n", "1\n2\n"),
+        (b"1.5;x\n2.5;y\n", "1.5,'x'\n2.5,'y'\n"),
+        (b"2024-01-01,x\n", "'2024-01-01','x'\n"),
+        (b"x,-1\n", "'x',-1\n"),
+    ] {
+        let (said, found) = imported("", "csv", bytes);
+        assert_eq!(found, rows);
+        assert!(said.contains("imported as data, because"), "{said}");
+        assert!(said.contains("import it again with header"), "{said}");
+    }
+    for (bytes, columns) in [
+        (
+            &b"country,2019,2020\nUS,1,2\n"[..],
+            "country TEXT, 2019 INTEGER",
+        ),
+        (b",name,age\n0,Ada,3\n", "column1 INTEGER, name TEXT"),
+        (b"id,2fa\n1,x\n", "id INTEGER, 2fa TEXT"),
+        (b"id\n1\n", "id INTEGER"),
+    ] {
+        let (said, _) = imported("", "csv", bytes);
+        assert!(said.contains(columns), "{said}");
+        assert!(!said.contains("as data"), "{said}");
+    }
+    let said = imported_with("", "csv", b"x,1\ny,2\n", json!({"header": true}));
+    assert_eq!(said.1, "'y',2\n", "{}", said.0);
+    let both = json!({"header": true, "no_header": true});
+    let (file, scratch) = (File::new(""), Scratch::new("csv", b"a\n"));
+    let refused = failure(
+        &mut context(file.settings()),
+        "import",
+        arguments(&scratch, both),
+    );
+    assert!(refused.1.contains("exclude each other"), "{}", refused.1);
+}
+
+#[test]
+fn a_file_of_one_column_is_said_to_be_one_where_a_mark_could_split_it() {
+    for (bytes, says) in [
+        (&b"a:b:c\n1:2:3\n"[..], Some("split at ':'")),
+        (b"a^b\n1^2\n", Some("split at '^'")),
+        (b"a~b\n1~2\n", Some("split at '~'")),
+        (b"at\n10:30\n11:45\n", None),
+        (b"a:b\n1\n", None),
+        (b"a:b\n", None),
+        (b"a,b:c\n1,2:3\n", None),
+    ] {
+        let (said, _) = imported("", "csv", bytes);
+        match says {
+            Some(says) => assert!(said.contains(says), "{said}"),
+            None => assert!(!said.contains("one column"), "{said}"),
+        }
+    }
+}
+
+#[test]
+fn spaces_in_the_header_are_told_from_those_of_values() {
+    for table in ["", "CREATE TABLE t(id INTEGER, name TEXT)"] {
+        let (said, rows) = imported(table, "csv", b"id, name\n1, Ada\n");
+        assert_eq!(rows, "1,' Ada'\n");
+        assert!(said.contains("those around values were kept"), "{said}");
+    }
+}
+
+#[test]
+fn a_key_that_is_no_integer_is_named() {
+    let said = refused(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, n)",
+        "csv",
+        b"id,n\nx1,Ada\n",
+    );
+    assert!(said.contains("There id is 'x1'."), "{said}");
+    let (said, _) = imported("CREATE TABLE t(a ANY) STRICT", "csv", b"a\n4\n\"\"\n");
+    assert!(said.contains("a ANY: 1 value was stored as text"), "{said}");
 }
