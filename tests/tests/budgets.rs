@@ -38,6 +38,56 @@ fn fuel() {
     );
 }
 
+/// What each call used on a fresh server: fuel, and peak memory in bytes.
+fn used(flags: &[&str], calls: &[(&str, &str)]) -> Vec<(u64, u64)> {
+    let mut server = Server::ready(flags);
+    let mut call = |(command, sql): &(&str, &str)| {
+        let answer = server.call(command, json!({ "sql": sql, "output": "json" }));
+        assert!(answer.object["elapsed_ms"].is_f64(), "{}", answer.text);
+        let of = |name: &str| answer.object[name].as_u64().expect("a number");
+        (of("fuel"), of("peak_memory"))
+    };
+    calls.iter().map(&mut call).collect()
+}
+
+#[test]
+fn the_same_call_in_the_same_state_uses_the_same_fuel_to_the_unit() {
+    let rows = "INSERT INTO t SELECT value, 'row ' || (value * 7919 % 30011) FROM generate_series(1, 30000)";
+    let calls = [
+        ("exec", TABLE),
+        ("exec", rows),
+        ("query", "SELECT nothing"),
+        ("query", "SELECT data FROM t ORDER BY data DESC LIMIT 20"),
+        (
+            "query",
+            "SELECT count(*) FROM t a JOIN t b ON b.id = length(a.data) * 100",
+        ),
+        (
+            "query",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) SELECT sum(i) FROM n",
+        ),
+        ("exec", "UPDATE t SET data = data || '!' WHERE id % 3 = 0"),
+    ];
+    let first = used(&["--no-undo"], &calls);
+    assert!(
+        first
+            .iter()
+            .all(|(fuel, peak)| *fuel > 500 && *peak > 10_000),
+        "{first:?}"
+    );
+    assert!(
+        first[3].1 > 1 << 20,
+        "rows were sorted in {} bytes",
+        first[3].1
+    );
+    for _ in 0..3 {
+        assert_eq!(used(&["--no-undo"], &calls), first);
+    }
+    // A write that is recorded holds its time, of which the later ones may lie otherwise in memory.
+    let first = used(&[], &calls[..2]);
+    assert_eq!(used(&[], &calls[..2]), first);
+}
+
 #[test]
 fn time() {
     let mut server = Server::ready(["--timeout", "500ms"]);

@@ -211,6 +211,7 @@ fn comparable(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("elapsed_ms");
         object.remove("fuel");
+        object.remove("peak_memory");
         for told in ["hint", "text"] {
             if let Some(Value::String(told)) = object.get_mut(told) {
                 *told = for_a_person(told);

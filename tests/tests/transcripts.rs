@@ -266,7 +266,7 @@ fn normalise(value: &mut Value) {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match (name.as_str(), &member) {
-                    ("elapsed_ms" | "fuel", Value::Number(_)) => *member = 0.into(),
+                    ("elapsed_ms" | "fuel" | "peak_memory", Value::Number(_)) => *member = 0.into(),
                     ("instructions", Value::String(text)) if !text.is_empty() => {
                         *member = "*".into()
                     }

@@ -6,6 +6,7 @@ use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
 use crate::answer::failure::Failure;
+use crate::engine::connection::db_status::heap_peak;
 use crate::render::{self, Meter};
 
 /// What a call of a command gives back, rendered.
@@ -36,6 +37,7 @@ impl Answer {
 /// Checks the arguments, runs the command, and renders what it answers.
 pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Context) -> Answer {
     context.engine.interrupt().name(command.name);
+    heap_peak(true);
     // Also a call whose arguments are wrong is answered in the form it asks for.
     let json = wants_json(given);
     let person = context.audience.is_person();
@@ -60,6 +62,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         let meter = Meter {
             elapsed: usage.time,
             fuel: usage.fuel,
+            peak_memory: heap_peak(false),
         };
         match &result {
             // A person's goes into a program, and has no line to fit.
@@ -67,7 +70,7 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
                 render::json::object(command.name, output, meter)
             }
             Ok(output) => render::json::object_within(command.name, output, meter, limits, &advice),
-            Err(failure) => render::json::refusal(command.name, failure),
+            Err(failure) => render::json::refusal(command.name, failure, meter),
         }
     });
     let text = match (&object, &result) {

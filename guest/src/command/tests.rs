@@ -207,6 +207,7 @@ fn every_command_works_in_both_forms() {
             object["elapsed_ms"].is_f64() && object["fuel"].is_u64(),
             "{name}"
         );
+        assert!(object["peak_memory"].is_u64(), "{name}");
     }
 }
 
@@ -250,7 +251,11 @@ fn every_command_refuses_what_it_does_not_know_and_says_what_it_takes() {
 #[test]
 fn a_refusal_comes_in_the_form_that_was_asked_for() {
     let mut context = shop();
-    let object = json_of(&mut context, "describe", json!({"table": "custommers"}));
+    let mut object = json_of(&mut context, "describe", json!({"table": "custommers"}));
+    for cost in ["elapsed_ms", "fuel", "peak_memory"] {
+        assert!(object[cost].is_number(), "{cost}");
+        object.as_object_mut().unwrap().remove(cost);
+    }
     assert_eq!(
         object,
         json!({

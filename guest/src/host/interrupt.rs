@@ -128,16 +128,13 @@ impl InterruptCheck {
             }
             call.ceiling
         };
-        match ceiling {
-            None => !self.heed(self.host.check()),
-            Some(ceiling) => {
-                let usage = self.usage();
-                if usage.fuel > ceiling.fuel {
-                    self.call().exhausted = true;
-                }
-                usage.fuel > ceiling.fuel || usage.verdict.is_err()
-            }
+        let usage = self.usage();
+        self.call().pace.asked(&usage);
+        let spent = ceiling.is_some_and(|ceiling| usage.fuel > ceiling.fuel);
+        if spent {
+            self.call().exhausted = true;
         }
+        spent || usage.verdict.is_err()
     }
 
     /// Waits for a lock, up to `budget_ms` in all when `waited_ms` have gone by; whether to try again.
@@ -162,7 +159,7 @@ impl InterruptCheck {
             .unwrap_or_else(|| Interruption::Stopped("The operation was interrupted.".into()))
     }
 
-    /// What the call has used so far, by the host's word.
+    /// What the call has used so far, by the host's word, and whether it may go on.
     pub fn usage(&self) -> Usage {
         let usage = self.host.usage();
         self.call().fuel = usage.fuel;
@@ -207,7 +204,6 @@ impl InterruptCheck {
     fn heed(&self, verdict: Verdict) -> bool {
         match verdict {
             Ok(elapsed) => {
-                self.call().pace.asked(elapsed);
                 self.notify(elapsed);
                 true
             }
@@ -247,21 +243,23 @@ impl std::fmt::Debug for InterruptCheck {
     }
 }
 
-/// How often the host is asked while SQLite works: about once a millisecond, by what the last
-/// ticks took; at every tick where there is no clock.
+/// How often the host is asked while SQLite works: about once a millisecond, by what the last ticks
+/// took. That is measured in fuel where it is metered: by the clock, the questions would make the same
+/// call use more fuel at one time than at another. Where there is neither, every tick asks.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// Ticks from one question to the next.
     stride: u32,
     /// Ticks until the next question.
     left: u32,
-    /// How long the call had run at the last one.
-    asked_at: Duration,
+    /// What the call had used at the last one: fuel, or microseconds.
+    asked_at: u64,
 }
 
 impl Pace {
-    /// What is aimed at.
-    const INTERVAL: Duration = Duration::from_millis(1);
+    /// What is aimed at, in fuel and in microseconds.
+    const FUEL: u64 = 200_000;
+    const MICROS: u64 = 1_000;
     /// The longest stride: work that suddenly becomes twenty times as slow is still heard of
     /// within a host's grace.
     const LONGEST: u32 = 64;
@@ -272,18 +270,25 @@ impl Pace {
         self.left == 0
     }
 
-    /// The host was asked, when the call had run for `elapsed`.
-    fn asked(&mut self, elapsed: Duration) {
-        let since = elapsed.saturating_sub(self.asked_at).as_micros().max(1);
-        let aimed = u128::from(self.stride) * Self::INTERVAL.as_micros() / since;
+    /// The host was asked, and said this.
+    fn asked(&mut self, usage: &Usage) {
+        let (now, interval) = match usage.fuel {
+            0 => {
+                let micros = usage.time.as_micros();
+                (u64::try_from(micros).unwrap_or(u64::MAX), Self::MICROS)
+            }
+            fuel => (fuel, Self::FUEL),
+        };
+        let since = now.saturating_sub(self.asked_at).max(1);
+        let aimed = u64::from(self.stride) * interval / since;
         // Twice as long at most: what comes may be slower than what was.
         let longest = (self.stride * 2).min(Self::LONGEST);
-        self.stride = match elapsed {
-            Duration::ZERO => 1,
+        self.stride = match now {
+            0 => 1,
             _ => u32::try_from(aimed).map_or(longest, |aimed| aimed.clamp(1, longest)),
         };
         self.left = self.stride;
-        self.asked_at = elapsed;
+        self.asked_at = now;
     }
 }
 
@@ -292,7 +297,7 @@ impl Default for Pace {
         Self {
             stride: 1,
             left: 1,
-            asked_at: Duration::ZERO,
+            asked_at: 0,
         }
     }
 }
@@ -301,15 +306,21 @@ impl Default for Pace {
 mod tests {
     use super::*;
 
-    /// How many of a thousand ticks ask, if each takes so long, and the longest time between two
-    /// questions.
-    fn asked(tick: impl Fn(u32) -> Duration) -> (u32, Duration) {
-        let (mut pace, mut now, mut last) = (Pace::default(), Duration::ZERO, Duration::ZERO);
-        let (mut count, mut longest) = (0, Duration::ZERO);
+    const PROCEEDS: Usage = Usage {
+        fuel: 0,
+        time: Duration::ZERO,
+        verdict: Ok(Duration::ZERO),
+    };
+
+    /// How many of a thousand ticks ask, if each takes so many microseconds or so much fuel, and the most of
+    /// that between two questions.
+    fn asked(usage: impl Fn(u64) -> Usage, tick: impl Fn(u32) -> u64) -> (u32, u64) {
+        let (mut pace, mut now, mut last) = (Pace::default(), 0, 0);
+        let (mut count, mut longest) = (0, 0);
         for number in 0..1_000 {
             now += tick(number);
             if pace.is_due() {
-                pace.asked(now);
+                pace.asked(&usage(now));
                 longest = longest.max(now - last);
                 last = now;
                 count += 1;
@@ -318,23 +329,48 @@ mod tests {
         (count, longest)
     }
 
+    fn by_clock(micros: u64) -> Usage {
+        Usage {
+            time: Duration::from_micros(micros),
+            ..PROCEEDS
+        }
+    }
+
+    fn by_fuel(fuel: u64) -> Usage {
+        // Whatever the clock says.
+        let time = Duration::from_micros(fuel % 977);
+        Usage {
+            fuel,
+            time,
+            ..PROCEEDS
+        }
+    }
+
     #[test]
     fn the_host_is_asked_about_once_a_millisecond() {
-        let (count, longest) = asked(|_| Duration::from_micros(50));
+        let (count, longest) = asked(by_clock, |_| 50);
         assert!((50..60).contains(&count), "{count} in 50 ms");
-        assert!(longest <= Duration::from_millis(2), "{longest:?}");
-        assert_eq!(asked(|_| Duration::from_millis(3)).0, 1_000);
+        assert!(longest <= 2_000, "{longest}");
+        assert_eq!(asked(by_clock, |_| 3_000).0, 1_000);
+    }
+
+    #[test]
+    fn where_fuel_is_metered_it_alone_decides_when_the_host_is_asked() {
+        let (count, longest) = asked(by_fuel, |_| 10_000);
+        assert!((50..60).contains(&count), "{count}");
+        assert!(longest <= 400_000, "{longest}");
+        assert_eq!(asked(by_fuel, |_| 600_000).0, 1_000);
     }
 
     #[test]
     fn work_that_becomes_slower_is_heard_of_soon() {
-        let slower = |number| Duration::from_micros(if number < 500 { 10 } else { 200 });
-        let (_, longest) = asked(slower);
-        assert!(longest <= Duration::from_millis(20), "{longest:?}");
+        let slower = |number| if number < 500 { 10 } else { 200 };
+        let (_, longest) = asked(by_clock, slower);
+        assert!(longest <= 20_000, "{longest}");
     }
 
     #[test]
     fn without_a_clock_every_tick_asks() {
-        assert_eq!(asked(|_| Duration::ZERO).0, 1_000);
+        assert_eq!(asked(|_| PROCEEDS, |_| 0).0, 1_000);
     }
 }

@@ -15,14 +15,26 @@ use crate::text::hex;
 const EXACT: i64 = 9_007_199_254_740_991;
 
 /// A refusal.
-pub(crate) fn refusal(command: &str, failure: &Failure) -> Json {
-    json!({
+pub(crate) fn refusal(command: &str, failure: &Failure, meter: Meter) -> Json {
+    let mut object = json!({
         "ok": false,
         "command": command,
         "status": failure.status.name(),
         "message": failure.message,
         "hint": failure.hint,
-    })
+    });
+    if let Some(object) = object.as_object_mut() {
+        add_cost(object, meter);
+    }
+    object
+}
+
+/// What the call has used.
+fn add_cost(object: &mut Map<String, Json>, meter: Meter) {
+    let micros = meter.elapsed.as_micros() as f64;
+    object.insert("elapsed_ms".into(), (micros / 1_000.0).into());
+    object.insert("fuel".into(), meter.fuel.into());
+    object.insert("peak_memory".into(), meter.peak_memory.into());
 }
 
 /// What a command answers, all of it.
@@ -250,11 +262,7 @@ fn whole(command: &str, output: &Output, meter: Meter, list: Vec<Json>) -> Json 
     if !output.notes.is_empty() {
         object.insert("notes".into(), lines(&output.notes).into());
     }
-    object.insert(
-        "elapsed_ms".into(),
-        (meter.elapsed.as_micros() as f64 / 1_000.0).into(),
-    );
-    object.insert("fuel".into(), meter.fuel.into());
+    add_cost(&mut object, meter);
     object.into()
 }
 

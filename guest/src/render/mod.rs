@@ -22,6 +22,8 @@ pub(crate) struct Meter {
     pub elapsed: Duration,
     /// Fuel, where it is metered.
     pub fuel: u64,
+    /// The most that SQLite's heap held, in bytes.
+    pub peak_memory: u64,
 }
 
 /// What the protocol puts around a result, in bytes: envelope, `_meta`, an id of reasonable length.

@@ -47,6 +47,15 @@ pub(crate) fn counters(connection: &Connection) -> rusqlite::Result<Vec<(&'stati
     ])
 }
 
+/// The most that SQLite's heap has held since it was last reset, in bytes: caches, sorters, statements and
+/// what a row is made of, of all connections. `reset` begins anew from what it holds now.
+pub(crate) fn heap_peak(reset: bool) -> u64 {
+    #[expect(unsafe_code, reason = "rusqlite does not wrap it")]
+    // SAFETY: it takes no pointer.
+    let peak = unsafe { ffi::sqlite3_memory_highwater(c_int::from(reset)) };
+    peak.unsigned_abs()
+}
+
 fn counter(connection: &Connection, operation: c_int) -> rusqlite::Result<c_int> {
     let (mut current, mut most) = (0, 0);
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]

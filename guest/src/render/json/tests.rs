@@ -104,6 +104,7 @@ fn the_object_has_its_members_in_order_also_when_it_is_empty() {
     let meter = Meter {
         elapsed: Duration::from_micros(1_500),
         fuel: 7,
+        peak_memory: 4096,
     };
     let object = object("exec", &output, meter);
     assert_eq!(
@@ -111,7 +112,7 @@ fn the_object_has_its_members_in_order_also_when_it_is_empty() {
         "{\"ok\":true,\"command\":\"exec\",\"columns\":[{\"name\":\"id\",\"type\":\"\"},\
          {\"name\":\"id\",\"type\":\"\"}],\"row_count\":0,\"total\":null,\"more\":false,\"rows\":[],\
          \"changes\":2,\"last_insert_rowid\":\"9223372036854775807\",\"notes\":[\"n\"],\
-         \"elapsed_ms\":1.5,\"fuel\":7}"
+         \"elapsed_ms\":1.5,\"fuel\":7,\"peak_memory\":4096}"
     );
 }
 
@@ -203,11 +204,12 @@ fn what_stands_beside_the_rows_is_cut_as_well() {
 }
 
 #[test]
-fn a_refusal_has_status_message_and_hint() {
+fn a_refusal_has_status_message_hint_and_what_it_took() {
     let failure = Failure::new(Status::Busy, "Locked.").hint("Try again.");
     assert_eq!(
-        refusal("query", &failure).to_string(),
-        "{\"ok\":false,\"command\":\"query\",\"status\":\"busy\",\"message\":\"Locked.\",\"hint\":\"Try again.\"}"
+        refusal("query", &failure, Meter::default()).to_string(),
+        "{\"ok\":false,\"command\":\"query\",\"status\":\"busy\",\"message\":\"Locked.\",\"hint\":\"Try again.\",\
+         \"elapsed_ms\":0.0,\"fuel\":0,\"peak_memory\":0}"
     );
 }
 

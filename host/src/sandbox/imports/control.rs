@@ -38,15 +38,19 @@ pub fn add_to_linker(to: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
             Box::new(async move { Ok((wait(&budget, ms).await,)) })
         },
     )?;
-    to.func_wrap("usage", |store: Store<'_>, (): ()| {
-        store.data().in_time()?;
+    to.func_wrap_async("usage", |store: Store<'_>, (): ()| -> Answer<'_, Used> {
+        store.data().called();
         let budget = budget(&store);
-        let used = Used {
-            fuel: store.data().meter.used(),
-            time_us: micros(budget.elapsed()),
-            verdict: verdict(&budget),
-        };
-        Ok((used,))
+        let fuel = store.data().meter.used();
+        Box::new(async move {
+            attend(&budget).await;
+            let used = Used {
+                fuel,
+                time_us: micros(budget.elapsed()),
+                verdict: verdict(&budget),
+            };
+            Ok((used,))
+        })
     })?;
     to.func_wrap_async(
         "notify",

@@ -143,12 +143,15 @@ fn random(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
     )
 }
 
+/// What hash tables of the guest start from: always the same, so that they probe alike and the same call
+/// uses the same fuel. Whoever chooses keys that collide pays for it from the call's budget.
 fn insecure_seed(mut to: LinkerInstance<'_, StoreData>) -> Result<()> {
+    const SEED: (u64, u64) = (0x7371_6c61_7269_756d, 0x6f6e_6520_7365_6564);
     to.func_wrap(
         "insecure-seed",
         |store: StoreContextMut<'_, StoreData>, (): ()| {
             store.data().in_time()?;
-            Ok(((getrandom::u64()?, getrandom::u64()?),))
+            Ok((SEED,))
         },
     )
 }
