@@ -55,6 +55,10 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         })
         .map_err(|failure| context.audience.advise(context.registry, command, failure))
         .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
+    if !person {
+        let undo = context.settings.engine.undo.is_some();
+        context.log.note(command, given, &result, undo);
+    }
     let usage = context.engine.interrupt().usage();
     let limits = &context.settings.output;
     let advice = advice(command, context);

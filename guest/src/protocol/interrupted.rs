@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// The reply to one request that was aborted.
-    pub(super) fn unanswered(&self, outline: Outline, reason: &Interruption) -> Option<Reply> {
+    pub(super) fn unanswered(&mut self, outline: Outline, reason: &Interruption) -> Option<Reply> {
         let revision = match outline.modern {
             true => Revision::MODERN,
             false => self.revision(),
@@ -39,6 +39,10 @@ impl Session {
             Interruption::Stopped(reason) => reason,
         };
         let command = outline.tool.and_then(|tool| self.tools.command(&tool));
+        if let (Some((command, _)), Some(log)) = (command, self.tools.log()) {
+            log.note_abort(command, reason);
+        }
+        self.keep_log();
         Some(match command {
             Some(command) => Reply::result(
                 outline.id,

@@ -32,6 +32,8 @@ mod triage;
 #[cfg(test)]
 mod budget_tests;
 #[cfg(test)]
+mod remembered_tests;
+#[cfg(test)]
 mod sent_tests;
 #[cfg(test)]
 mod served_tests;

@@ -253,9 +253,12 @@ impl Flags {
             })
             .collect();
         let mut problems = Vec::new();
+        let mut asked = String::new();
         let mut check = |said: &str, on: &str| {
-            // What was asked may be said again.
-            for word in named(said).difference(&named(on)) {
+            // What was asked may be said again, and `history` repeats what was asked before.
+            asked.push_str(on);
+            let before = if on.contains("history") { &asked } else { on };
+            for word in named(said).difference(&named(before)) {
                 if !served.contains(word) && !properties.contains(word) {
                     problems.push(format!("{on} is told of {word}: {said:.300}"));
                 }

@@ -13,6 +13,7 @@ use super::state::SavedState;
 use super::tools::{self, Call, Toolbox};
 use super::triage::is_cancelled;
 use crate::command::interface::command::Registry;
+use crate::command::interface::session_log::{ENTRIES, SessionLog};
 use crate::host::Host;
 use crate::settings::ServerSettings;
 use crate::text::escape::clipped;
@@ -44,6 +45,8 @@ pub struct Session {
     request_bytes: u64,
     /// The longest line of a result.
     line_bytes: u64,
+    /// Entries of the log that were appended to the saved state since all of it was saved; none before that.
+    appended: Option<usize>,
 }
 
 /// What a request gets.
@@ -76,13 +79,17 @@ impl Session {
     }
 
     pub(super) fn with_tools(
-        tools: Box<dyn Toolbox>,
+        mut tools: Box<dyn Toolbox>,
         settings: &ServerSettings,
         saved: Vec<u8>,
         host: &'static dyn Host,
     ) -> Self {
+        if let Some(log) = tools.log() {
+            log.restore(&saved);
+        }
         Self {
             tools,
+            appended: None,
             host,
             writer: Writer::new(settings.command.output.reply_bytes),
             line_bytes: settings.command.output.line_bytes(),
@@ -96,6 +103,9 @@ impl Session {
     /// Takes one line without its newline; answers with one line, or with silence.
     pub fn answer(&mut self, line: &[u8]) -> Option<String> {
         self.saved = Vec::new();
+        if self.appended.is_some_and(|appended| appended >= ENTRIES) {
+            self.save();
+        }
         let answer = match jsonrpc::line(line) {
             Line::Blank => Answer::Silence,
             Line::Malformed(malformed) => Answer::Reply(self.refuse(malformed)),
@@ -309,6 +319,7 @@ impl Session {
             Some(arguments) => self.tools.call(&call.tool, arguments, notify),
             None => Some(tools::unread()),
         };
+        self.keep_log();
         match answer {
             Some(answer) => {
                 let result = tools::result(revision, answer, self.line_bytes);
@@ -326,8 +337,29 @@ impl Session {
     }
 
     /// Saves the state with the host, in the place of what was saved.
-    pub(super) fn save(&self) {
-        self.host.save_state(&self.state.write());
+    pub(super) fn save(&mut self) {
+        let mut state = self.state.write();
+        if let Some(log) = self.tools.log() {
+            state.extend(log.saved());
+        }
+        self.host.save_state(&state);
+        self.appended = Some(0);
+    }
+
+    /// Saves what the last call came to, if that is remembered.
+    pub(super) fn keep_log(&mut self) {
+        let Some(entry) = self.tools.log().and_then(SessionLog::unsaved) else {
+            return;
+        };
+        match &mut self.appended {
+            None => self.save(),
+            // A batch can have more calls than there is room for; the next line saves all anew.
+            Some(appended) if *appended >= ENTRIES => {}
+            Some(appended) => {
+                *appended += 1;
+                self.host.extend_state(&entry);
+            }
+        }
     }
 }
 

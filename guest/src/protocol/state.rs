@@ -1,13 +1,15 @@
 //! What an instance saves with its host, for the one that takes over after an abort and for those
 //! that triage.
 //!
-//! One line of JSON, and behind it a line for each member of the running batch that is finished: its
-//! reply, or nothing if it gets none. Whoever reads it trusts nothing of it.
+//! One line of JSON; lines of the session's log, which begin with a mark of their own; and behind it a line for
+//! each member of the running batch that is finished: its reply, or nothing if it gets none. Whoever reads it
+//! trusts nothing of it.
 
 use serde::{Deserialize, Serialize};
 
 use super::reply::Written;
 use super::revision::Revision;
+use crate::command::interface::session_log;
 
 /// The state of the session that outlives an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +68,7 @@ pub(super) fn read_finished(saved: &[u8]) -> Vec<Option<Written>> {
     // The state itself.
     lines.next();
     lines
+        .filter(|line| line[0] != session_log::MARK)
         .map_while(|line| match line.strip_suffix(b"\n")? {
             [] => Some(None),
             line => Some(Some(Written::read(std::str::from_utf8(line).ok()?)?)),
@@ -86,7 +89,9 @@ mod tests {
     fn what_is_written_is_read_back() {
         assert_eq!(SavedState::read(&STATE.write()), STATE);
         let reply = Written::read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).expect("a reply");
-        let saved = [STATE.write(), finished(None), finished(Some(&reply))].concat();
+        let logged = b"+{}\n".to_vec();
+        let (none, some) = (finished(None), finished(Some(&reply)));
+        let saved = [STATE.write(), logged.clone(), none, logged, some].concat();
         assert_eq!(SavedState::read(&saved), STATE);
         let found = read_finished(&saved);
         assert_eq!(found.len(), 2);

@@ -11,6 +11,7 @@ use crate::answer::failure::{Failure, Status};
 use crate::command::interface::audience::Audience;
 use crate::command::interface::command::{Command, Effect, Registry};
 use crate::command::interface::context::Context;
+use crate::command::interface::session_log::SessionLog;
 use crate::command::interface::toolset::{Toolset, unserved};
 use crate::command::invoke::{Answer, invoke};
 pub use crate::host::interrupt::Notify;
@@ -57,6 +58,10 @@ pub trait Toolbox {
         arguments: &Map<String, Value>,
         notify: Option<Notify>,
     ) -> Option<Answer>;
+    /// What the calls came to, if that is remembered.
+    fn log(&mut self) -> Option<&mut SessionLog> {
+        None
+    }
 }
 
 /// The command table, with the databases that its commands work on.
@@ -140,6 +145,10 @@ impl Toolbox for Served {
         // From here on no progress may be reported.
         interrupt.end();
         (interrupt.interruption() != Some(Interruption::Cancelled)).then_some(answer)
+    }
+
+    fn log(&mut self) -> Option<&mut SessionLog> {
+        Some(&mut self.context.log)
     }
 }
 

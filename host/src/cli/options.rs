@@ -45,7 +45,7 @@ pub struct ServerOptions {
         hide_possible_values = true
     )]
     pub undo: Option<String>,
-    /// Keep nothing for undo, and do not serve the tools history and undo
+    /// Keep nothing for undo, and do not serve the tool undo
     #[arg(long, conflicts_with = "undo")]
     pub no_undo: bool,
     /// Memory limit of what undo keeps; beyond it the oldest writes can no longer be undone

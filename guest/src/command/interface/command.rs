@@ -30,7 +30,7 @@ pub enum Group {
     Sql,
     /// What is in the database.
     Schema,
-    /// What the session has written; served where that is recorded.
+    /// What the session has written and was refused; what takes it back is served where that is recorded.
     Undo,
     /// Full-text search.
     Search,

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::argument::accepted;
 use super::audience::Audience;
 use super::command::{Command, Registry};
+use super::session_log::SessionLog;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::settings::CommandSettings;
@@ -28,6 +29,8 @@ pub struct Context {
     pub audience: Audience,
     /// Every command.
     pub registry: &'static Registry,
+    /// What the calls of a client came to.
+    pub log: SessionLog,
 }
 
 impl Context {
@@ -52,6 +55,7 @@ impl Context {
             outlet: None,
             audience,
             registry,
+            log: SessionLog::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! - [`command`], [`argument`]: a command and what it takes, as data; [`arguments`]: the check of what was given,
 //!   and [`reading`]: what is meant by it.
-//! - [`context`]: what a command works with.
+//! - [`context`]: what a command works with. [`session_log`]: what a client's calls came to.
 //! - [`toolset`]: which commands a client is served.
 //! - [`audience`]: who reads an answer, and what they can be advised to do.
 
@@ -13,4 +13,5 @@ pub mod audience;
 pub mod command;
 pub mod context;
 mod reading;
+pub mod session_log;
 pub mod toolset;

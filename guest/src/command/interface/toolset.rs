@@ -1,6 +1,6 @@
 //! `--tools`: which commands a client is served.
 
-use super::command::{Command, Group, Registry};
+use super::command::{Command, Effect, Group, Registry};
 use crate::settings::EngineSettings;
 use crate::text::suggest::nearest;
 
@@ -162,7 +162,8 @@ impl Toolset {
 
 /// Why a command can never work under these settings, if so, to end a sentence with.
 pub fn unserved(command: &Command, engine: &EngineSettings) -> Option<&'static str> {
-    if command.group == Group::Undo && engine.undo.is_none() {
+    let writes = command.effect != Effect::Reads;
+    if command.group == Group::Undo && writes && engine.undo.is_none() {
         return Some("with --no-undo or --readonly, where no write is recorded");
     }
     match command.effect_under(engine) {

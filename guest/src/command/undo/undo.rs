@@ -1,4 +1,4 @@
-//! `history` and `undo`: what the session has written, and taking the last of it back.
+//! `history` and `undo`: what the session has written and was refused, and taking a write back.
 
 use serde_json::json;
 
@@ -9,16 +9,19 @@ use crate::command::interface::argument::{LIMIT, Shape, positional};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group, WRITES};
 use crate::command::interface::context::Context;
+use crate::command::interface::session_log::{ENTRIES, Logged};
+use crate::engine::database::Past;
 use crate::engine::schema::catalogue::rows;
+use crate::engine::undo::history::Entry;
 
 /// `history` in the command table.
 pub(crate) const HISTORY: Command = Command {
     name: "history",
     title: "History",
     group: Group::Undo,
-    summary: "List the writes of this session",
-    description: "List the writes of this session, latest first: number, time, command, changes \
-                  by table, and whether it was undone.",
+    summary: "List the writes and refusals of this session",
+    description: "List the writes of this session and the calls that were refused, latest first: \
+                  number, time, command, changes, and what became of it.",
     arguments: &[LIMIT],
     database: true,
     effect: Effect::Reads,
@@ -58,32 +61,38 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
             u32::try_from(limit).unwrap_or(u32::MAX)
         })
         .min(limits.max_rows);
-    let past = context.engine.database(arguments.db())?.past(most)?;
+    let undo = context.settings.engine.undo.is_some();
+    let database = context.engine.database(arguments.db())?;
+    // A command of a person has no session: then this says so.
+    let past = match undo || context.audience.is_person() {
+        true => database.past(most)?,
+        false => Past::default(),
+    };
     let mut others = Vec::new();
     if past.since {
         others.push("since the last write".to_owned());
     }
     let apart = past.entries.iter().filter(|entry| entry.apart);
     others.extend(apart.map(|entry| format!("before write {}", entry.number)));
-    let (entries, dropped) = (past.entries, past.dropped);
-    let listed = entries
-        .into_iter()
-        .map(|entry| {
-            let state = match &entry.irreversible {
-                Some(why) => format!("cannot be undone: {why}"),
-                None if entry.undone => "undone".to_owned(),
-                None => "done".to_owned(),
-            };
-            vec![
-                Value::Integer(entry.number),
-                Value::Text(entry.at),
-                Value::Text(entry.command),
-                Value::Text(entry.summary),
-                Value::Text(state),
-                Value::Text(entry.sql),
-            ]
-        })
-        .collect();
+    let dropped = past.dropped;
+    let engine = &context.engine;
+    let wanted = arguments.db().filter(|db| !engine.serves(Some(db)));
+    let about = |entry: &&Logged| match wanted {
+        Some(db) => entry.db == db,
+        None => entry.db.is_empty() || engine.serves(Some(&entry.db)),
+    };
+    let mut logged = context.log.latest().filter(about).peekable();
+    let mut listed = Vec::new();
+    for entry in past.entries {
+        let later = |refusal: &&Logged| refusal.after >= entry.number;
+        while let Some(refusal) = logged.next_if(later) {
+            listed.push(of_log(refusal));
+        }
+        listed.push(of_record(entry));
+    }
+    listed.extend(logged.map(of_log));
+    let more = listed.len() > most as usize;
+    listed.truncate(most as usize);
     let columns = [
         ("number", "INTEGER"),
         ("time", "TEXT"),
@@ -92,14 +101,21 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         ("state", "TEXT"),
         ("sql", "TEXT"),
     ];
+    let mut listed = rows(&columns, listed, most);
+    listed.more |= more;
     let mut output = Output {
-        rows: Some(rows(&columns, listed, most)),
+        rows: Some(listed),
         ..Output::default()
     };
     if !others.is_empty() {
         output.notes.push(format!(
             "Another connection has written to the database: {}.",
             others.join(", ")
+        ));
+    }
+    if !undo {
+        output.notes.push(format!(
+            "Nothing is kept for undo; the last {ENTRIES} writes and refusals are remembered."
         ));
     }
     output.extra.insert("dropped".into(), json!(dropped));
@@ -109,6 +125,40 @@ fn history(context: &mut Context, arguments: &Arguments) -> Result<Output, Failu
         ));
     }
     Ok(output)
+}
+
+/// A row of the list, for a write that undo has recorded.
+fn of_record(entry: Entry) -> Vec<Value> {
+    let state = match &entry.irreversible {
+        Some(why) => format!("cannot be undone: {why}"),
+        None if entry.undone => "undone".to_owned(),
+        None => "done".to_owned(),
+    };
+    vec![
+        Value::Integer(entry.number),
+        Value::Text(entry.at),
+        Value::Text(entry.command),
+        Value::Text(entry.summary),
+        Value::Text(state),
+        Value::Text(entry.sql),
+    ]
+}
+
+/// The same for what the session remembers.
+fn of_log(entry: &Logged) -> Vec<Value> {
+    let state = match &entry.refused {
+        Some(why) => format!("refused, {why}"),
+        None => "done".to_owned(),
+    };
+    let text = |text: &str| Value::Text(text.to_owned());
+    vec![
+        Value::Null,
+        text(&entry.at),
+        text(&entry.command),
+        text(&entry.changes),
+        Value::Text(state),
+        text(&entry.given),
+    ]
 }
 
 /// Runs `undo`.

@@ -38,6 +38,7 @@ pub(crate) use self::dry_run::WriteMode;
 use self::dry_run::untried;
 use self::dumped::Dumped;
 use self::followed::Followed;
+pub(crate) use self::recorded::Past;
 use super::connection;
 use super::connection::Access;
 use super::guard::authorizer::{Authorizer, Mode};

@@ -18,7 +18,7 @@ use crate::engine::undo::{Summary, data_version};
 use crate::text::scan;
 
 /// What was written to a database.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Past {
     /// The writes, the latest first.
     pub entries: Vec<Entry>,
