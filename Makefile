@@ -1,5 +1,7 @@
 # make            builds sqlarium and plays the demo
 # make test       runs every test
+# make hosts      plays every transcript in every host, and prints a table
+# make web        builds the npm package, for Node and browsers, into target/web, and tests it
 # make bench      runs the benchmarks
 # make install    installs the sqlarium command (cargo install)
 # make setup      installs what the build needs: the target wasm32-wasip2 and a C compiler for WebAssembly
@@ -7,7 +9,7 @@
 # make clean      removes everything that was built or downloaded
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench install setup build build-tests lint clean
+.PHONY: demo test hosts other-hosts web bench install setup build build-tests lint clean
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
@@ -29,11 +31,27 @@ build: setup
 build-tests: setup
 	@$(call cargo,build) --bins --tests
 
+# The hosts need what the tests' clients need, Node and Python; our own plays the transcripts in a test.
 test: build-tests
 	-@tests/clients/setup
+	@if [ -f tests/clients/.installed ]; then $(MAKE) --no-print-directory web other-hosts; fi
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then $(call cargo,test) --quiet --doc && $(call cargo,nextest run); \
 	else $(call cargo,test); fi
+
+hosts: build web
+	@tests/clients/setup
+	@tests/hosts/run.py --native "$(CARGO_TARGET_DIR)/release/sqlarium"
+
+other-hosts:
+	@tests/hosts/run.py
+
+# From target/sqlarium.wasm, which a build leaves.
+web:
+	@web/setup
+	@node web/build.mjs "$(CARGO_TARGET_DIR)/sqlarium.wasm" "$(CARGO_TARGET_DIR)/web"
+	@node web/node_modules/typescript/bin/tsc -p web/test
+	@SQLARIUM_WEB="$(CARGO_TARGET_DIR)/web" node --test --test-reporter=dot web/test/*.test.mjs
 
 bench: build
 	@cargo bench --locked --workspace --bench '*'
@@ -51,4 +69,4 @@ lint: build-tests
 
 clean:
 	@cargo clean --quiet
-	@rm -rf tests/clients/node_modules tests/clients/.venv
+	@rm -rf tests/clients/node_modules tests/clients/.venv web/node_modules

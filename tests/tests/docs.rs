@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a path that a page names starts with.
-const ROOTS: [&str; 6] = [".ci/", "docs/", "guest/", "host/", "tests/", "wit/"];
+const ROOTS: [&str; 7] = [".ci/", "docs/", "guest/", "host/", "tests/", "web/", "wit/"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -13,7 +13,7 @@ fn repository() -> PathBuf {
 /// Every page, with its path from the top of the repository.
 fn pages() -> Vec<(String, String)> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "fuzz", "tests/schemas"] {
+    for folder in ["", "docs", "fuzz", "tests/schemas", "web"] {
         for entry in fs::read_dir(repository().join(folder)).expect("a folder") {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|extension| extension == "md") {
