@@ -437,6 +437,30 @@ pub(crate) fn id_within(head: &[u8]) -> Option<Id> {
     (text.as_ptr_range().end < head.as_ptr_range().end).then(|| Id::parse(found?))?
 }
 
+/// The id that the end of a message shows: the last member of the object, or the last before its
+/// version. What ends with the message's own bracket is in no object within it, and in no text.
+pub(crate) fn id_at_end(line: &[u8]) -> Option<Id> {
+    const END: usize = 512;
+    let end = String::from_utf8_lossy(&line[line.len().saturating_sub(END)..]);
+    let end = end.trim_end().strip_suffix('}')?;
+    let last = |end: &'_ str, name: &str| -> Option<(usize, usize)> {
+        let at = end.rfind(&format!("\"{name}\""))?;
+        let before = end[..at].trim_end();
+        let value = end[at + name.len() + 2..].trim_start().strip_prefix(':')?;
+        before
+            .ends_with([',', '{'])
+            .then_some((before.len(), end.len() - value.len()))
+    };
+    let end = match last(end, "jsonrpc") {
+        Some((before, value)) if end[value..].trim() == "\"2.0\"" => {
+            end[..before].trim_end_matches(',')
+        }
+        _ => end,
+    };
+    let (_, value) = last(end, "id")?;
+    Id::parse(serde_json::from_str(end[value..].trim()).ok()?)
+}
+
 /// Puts the values to bind back as they are written, if a number among them would not keep an
 /// integer: here, since nobody else sees how they were written.
 fn keep_integers(params: &mut Value, raw: &RawValue) {

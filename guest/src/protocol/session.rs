@@ -127,17 +127,20 @@ impl Session {
         }
     }
 
-    /// The reply to a line that is longer than the request budget and starts with `head`.
+    /// The reply to a line that is longer than the request budget: `head` is its start, as far as the
+    /// budget goes, and behind that its end.
     pub fn overlong(&self, head: &[u8]) -> String {
         let why = format!(
             "Invalid request: the line is longer than the request budget of {} bytes (--request). \
              Send less at once: bind long values in parts, or split a batch.",
             self.request_bytes
         );
+        let budget = usize::try_from(self.request_bytes).unwrap_or(usize::MAX);
+        let start = head.get(..budget).unwrap_or(head);
         self.writer.reply(&self.refuse(Malformed {
             code: INVALID_REQUEST,
             message: why,
-            id: jsonrpc::id_within(head),
+            id: jsonrpc::id_within(start).or_else(|| jsonrpc::id_at_end(head)),
             modern: false,
         }))
     }
