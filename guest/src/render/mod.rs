@@ -30,7 +30,7 @@ pub(crate) struct Meter {
 const ENVELOPE: u64 = 1 << 10;
 
 /// Bytes for what is said below the rows: that some are left out, how to get them, how many there are.
-const FOOT: usize = 600;
+pub(crate) const FOOT: usize = 600;
 
 /// Characters of the name of a column that are shown.
 const COLUMN_CHARS: usize = 60;

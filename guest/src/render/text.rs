@@ -1,5 +1,7 @@
 //! The text form: an aligned table, whole rows up to a budget, and what is left.
 
+use std::borrow::Cow;
+
 use super::cell::{Cell, ESCAPES, cell};
 use super::layout::{DASHES, fit, width};
 use super::room::Room;
@@ -18,6 +20,10 @@ const MOST_EFFECTS: usize = 20;
 
 /// No cell is cut to fewer characters.
 const SHORTEST_CELL: usize = 16;
+
+/// What is said of a text that is shown with escapes, which it does not have.
+const HIDDEN: &str = "Characters that cannot be seen are shown as \\uXXXX or \\r, which is not what the text \
+                      holds; output json and files have it as it is.";
 
 /// Characters of a cell of a sample.
 const SAMPLE_CHARS: u32 = 200;
@@ -106,6 +112,8 @@ struct Page {
     cell: usize,
     /// Whether a cell has escapes.
     escaped: bool,
+    /// Whether a text has characters that are not shown.
+    hidden: bool,
     /// What is to be said below the rows; what matters most comes first.
     below: Vec<String>,
 }
@@ -117,6 +125,7 @@ impl Page {
             room: Room::new(limits),
             cell: limits.cell_chars as usize,
             escaped: false,
+            hidden: false,
             below: Vec::new(),
         }
     }
@@ -147,6 +156,9 @@ impl Page {
         if self.escaped {
             self.below.push(ESCAPES.to_owned());
         }
+        if self.hidden {
+            self.below.push(HIDDEN.to_owned());
+        }
         for sentence in std::mem::take(&mut self.below) {
             self.try_add(&format!("{sentence}\n"));
         }
@@ -156,6 +168,7 @@ impl Page {
     /// Adds whole lines, and says how many did not fit.
     fn lines(&mut self, text: &str, advice: &str) {
         let text = visible_lines(text);
+        self.hidden |= matches!(text, Cow::Owned(_));
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
             if self.try_add(&format!("{line}\n")) {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::Escape;
 use super::lines::symbol;
 use crate::answer::value::Value;
+use crate::text::escape::{as_unistr, visible_lines};
 use crate::text::{hex, keyword, real};
 
 /// A name as it can stand in SQL: as it is, or in double quotes if it has to.
@@ -38,7 +39,7 @@ pub(super) fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
         b'\r' => text.get(at + 1) != Some(&b'\n'),
         byte => byte < b' ',
     };
-    if escape == Escape::Off || !(0..text.len()).any(control) {
+    if matches!(escape, Escape::Off | Escape::Unseen) || !(0..text.len()).any(control) {
         return Cow::Borrowed(text);
     }
     let mut shown = Vec::with_capacity(text.len() + 16);
@@ -85,6 +86,15 @@ pub(super) fn readable(number: f64) -> String {
 /// Text as an SQL literal: in quotes, its control characters in `unistr()` if they are to be escaped.
 /// A NUL would end it, and a program that reads lines may drop a carriage return, so `char()` makes these.
 pub(crate) fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
+    if escape == Escape::Unseen {
+        return match str::from_utf8(text) {
+            Ok(text) if matches!(visible_lines(text), Cow::Owned(_)) => {
+                write!(out, "unistr('{}')", as_unistr(text))
+            }
+            Ok(_) => literal_text(out, text, Escape::Off),
+            Err(_) => in_hex(out, "CAST(x'", text, "' AS TEXT)"),
+        };
+    }
     let holds = |control: fn(&u8) -> bool| text.iter().any(control);
     let escapes = escape != Escape::Off && holds(|&byte| byte < b' ');
     if holds(|&byte| byte == 0) || !escapes && holds(|&byte| byte == b'\r') {
