@@ -2,10 +2,11 @@
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::interface::argument::{Shape, required};
+use crate::command::interface::argument::{PARAMS, Shape, required};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
+use crate::command::sql::query::params;
 
 /// `explain` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -15,7 +16,7 @@ pub(crate) const COMMAND: Command = Command {
     summary: "Show how a statement would run, without running it",
     description: "Show the query plan of one SQL statement as a tree: which tables are scanned, \
                   which indexes are used. The statement may write: it is not run.",
-    arguments: &[required("sql", Shape::Sql, "One statement.")],
+    arguments: &[required("sql", Shape::Sql, "One statement."), PARAMS],
     database: true,
     effect: Effect::Reads,
     core: true,
@@ -26,8 +27,12 @@ pub(crate) const COMMAND: Command = Command {
 ///
 /// # Errors
 ///
-/// What [`Database::explain`](crate::engine::database::Database::explain) refuses.
+/// What [`Database::explain`](crate::engine::database::Database::explain) refuses, and `params` that cannot be bound.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
+    let params = params(arguments)?;
     let sql = arguments.required_text("sql");
-    context.engine.database(arguments.db())?.explain(sql)
+    context
+        .engine
+        .database(arguments.db())?
+        .explain(sql, &params)
 }

@@ -45,6 +45,7 @@ use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::blame::{self, Explanation};
 use super::schema::lookup;
 use super::statement::Unprepared;
+use super::statement::dialect;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
 use super::statement::leniency::{self, Leniency, Strings};
@@ -295,14 +296,15 @@ impl Database {
         self.end(result)
     }
 
-    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing.
+    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing. Its
+    /// parameters need no values, but the plan may depend on them.
     ///
     /// # Errors
     ///
     /// As for [`Database::query`], but for writing.
-    pub fn explain(&mut self, sql: &str) -> Result<Output, Failure> {
+    pub fn explain(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
         self.begin(Access::Read)?;
-        let result = self.plan(sql);
+        let result = self.plan(sql, params);
         self.end(result)
     }
 
@@ -336,7 +338,10 @@ impl Database {
         match unprepared {
             Unprepared::Empty => errors::empty(),
             Unprepared::Nul => errors::nul(),
-            Unprepared::Second => errors::second(),
+            Unprepared::Second => match dialect::wrapped(sql) {
+                Some(hint) => errors::second().hint(hint),
+                None => errors::second(),
+            },
             Unprepared::Sqlite(error) => self.failure(&error, sql, start),
         }
     }
@@ -387,6 +392,7 @@ impl Database {
         blame::out_of_step(connection, error, sql)
             .map(explained(Status::InvalidState))
             .or_else(|| blame::explain(connection, error, sql).map(explained(Status::Unsupported)))
+            .or_else(|| blame::absent(connection, error, sql).map(explained(Status::NotFound)))
     }
 
     /// Ends a call: nothing stays open, whatever happened, but for a shell.

@@ -77,7 +77,7 @@ fn batch(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
 }
 
 fn explain(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine.database(None)?.explain(sql)
+    engine.database(None)?.explain(sql, &Params::None)
 }
 
 fn table(output: Output) -> Rows {
