@@ -4,7 +4,6 @@
 use std::io;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::jsonrpc::{Error, INTERNAL_ERROR, Id, members};
@@ -76,9 +75,8 @@ impl Written {
 
     /// Reads one that was written; none if it is no reply.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let raw: &RawValue = serde_json::from_str(text).ok()?;
         let [version, id, result, error] =
-            members(raw, ["jsonrpc", "id", "result", "error"]).ok()?;
+            members(text, ["jsonrpc", "id", "result", "error"]).ok()?;
         let id = match id {
             Some(id) if id.get() == "null" => Some(None),
             Some(id) => Some(Some(Id::parse(id)?)),

@@ -109,7 +109,7 @@ impl Session {
         let answer = match jsonrpc::line(line) {
             Line::Blank => Answer::Silence,
             Line::Malformed(malformed) => Answer::Reply(self.refuse(malformed)),
-            Line::Single(raw) => match jsonrpc::message(raw) {
+            Line::Single(text) => match jsonrpc::message(text) {
                 Ok(Message::Request(request)) => self.respond(request),
                 // A cancellation that gets here comes too late: its request is answered.
                 Ok(Message::Notification(_) | Message::Response) => Answer::Silence,
