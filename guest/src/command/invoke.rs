@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::interface::argument::accepted;
 use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
@@ -98,6 +99,11 @@ fn advice(command: &Command, context: &Context) -> String {
             "ask for fewer columns, or page with LIMIT and OFFSET",
         ),
         ("pattern", "narrow it with pattern"),
+    let accepted = accepted(
+        command,
+        &context.settings.engine,
+        context.audience.is_person(),
+    );
         ("objects", "name fewer objects"),
         ("topic", "ask for one topic"),
         ("k", "ask for fewer with k"),
@@ -105,7 +111,7 @@ fn advice(command: &Command, context: &Context) -> String {
     ];
     let ways: Vec<&str> = ways
         .into_iter()
-        .filter(|(argument, _)| context.takes(command, argument))
+        .filter(|(argument, _)| accepted.iter().any(|taken| taken.name == *argument))
         .map(|(_, way)| way)
         .collect();
     match ways.is_empty() {

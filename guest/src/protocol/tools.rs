@@ -125,7 +125,7 @@ impl Toolbox for Served {
 
     fn unserved(&self, tool: &str) -> Option<&'static str> {
         let mut commands = self.context.registry.commands.iter();
-        let command = commands.find(|command| command.tool_name() == tool)?;
+        let command = commands.find(|command| command.is_tool(tool))?;
         Some(unserved(command, &self.context.settings.engine).unwrap_or("with these --tools"))
     }
 

@@ -86,7 +86,7 @@ fn tools<'a>(
     let commands = registry.commands;
     words(sentence)
         .filter(|word| word.starts_with("sqlarium_"))
-        .filter_map(move |word| commands.iter().find(|command| command.tool_name() == word))
+        .filter_map(move |word| commands.iter().find(|command| command.is_tool(word)))
 }
 
 #[cfg(test)]

@@ -224,7 +224,8 @@ impl Database {
         };
         let version: i64 = link
             .connection
-            .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+            .prepare_cached("PRAGMA schema_version")?
+            .query_row([], |row| row.get(0))?;
         if link.checked.is_none() {
             connection::limit_cache(&link.connection, &self.settings.limits)?;
         }
