@@ -44,7 +44,7 @@ impl Session {
         }
         self.keep_log();
         Some(match command {
-            Some(command) => Reply::result(
+            Some(command) => Reply::call(
                 outline.id,
                 tools::interrupted(command, outline.wants_object, revision, reason),
             ),

@@ -4,6 +4,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::jsonrpc::{Error, INTERNAL_ERROR, Id, members};
@@ -24,7 +25,34 @@ pub(crate) struct Reply {
 #[serde(rename_all = "lowercase")]
 enum Body {
     Result(Map<String, Value>),
+    #[serde(rename = "result")]
+    Call(CallResult),
     Error(Error),
+}
+
+/// The result of a call of a tool.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallResult {
+    /// What a model reads.
+    pub content: [TextContent; 1],
+    /// The same as an object, on one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// What the revision has beside it.
+    #[serde(flatten)]
+    pub envelope: Map<String, Value>,
+}
+
+/// Text in the content of a result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TextContent {
+    /// `text`.
+    pub r#type: &'static str,
+    /// It.
+    pub text: String,
 }
 
 impl Reply {
@@ -34,6 +62,15 @@ impl Reply {
             jsonrpc: "2.0",
             id: Some(Some(id)),
             body: Body::Result(result),
+        }
+    }
+
+    /// What a call of a tool came to.
+    pub(crate) fn call(id: Id, result: CallResult) -> Self {
+        Self {
+            jsonrpc: "2.0",
+            id: Some(Some(id)),
+            body: Body::Call(result),
         }
     }
 

@@ -326,7 +326,7 @@ impl Session {
         match answer {
             Some(answer) => {
                 let result = tools::result(revision, answer, self.line_bytes);
-                Answer::Reply(Reply::result(id, result))
+                Answer::Reply(Reply::call(id, result))
             }
             None => self.cancelled(id, revision).into(),
         }
