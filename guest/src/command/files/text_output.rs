@@ -168,6 +168,14 @@ impl Write for TextOutput {
         }
     }
 
+    fn write_all(&mut self, data: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File { writer, .. } => writer.write_all(data),
+            Self::Outlet(outlet) => outlet.borrow_mut().write_all(data),
+            Self::Text { .. } => self.write(data).map(|_| ()),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::text::hex;
 pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>, escape: Escape) -> io::Result<()> {
     match value {
         ValueRef::Null => out.write_all(b"NULL"),
-        ValueRef::Integer(number) => write!(out, "{number}"),
+        ValueRef::Integer(number) => out.write_all(itoa::Buffer::new().format(number).as_bytes()),
         ValueRef::Real(number) => out.write_all(real(number).as_bytes()),
         ValueRef::Text(bytes) => text(out, bytes, escape),
         ValueRef::Blob(bytes) => {

@@ -234,6 +234,8 @@ impl<R: BufRead> Objects<R> {
             );
             return Err(self.malformed(&what));
         }
+        // JSON is UTF-8, and so is what it says.
+        let _ = record.end();
         Ok(())
     }
 
