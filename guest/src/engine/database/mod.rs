@@ -30,7 +30,6 @@ pub(crate) mod work;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use rusqlite::Connection;
 
@@ -41,6 +40,7 @@ use self::followed::Followed;
 pub(crate) use self::recorded::Past;
 use super::connection;
 use super::connection::Access;
+use super::connection::insert_hook::InsertHook;
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::blame::{self, Explanation};
 use super::schema::lookup;
@@ -104,8 +104,6 @@ pub struct Database {
     title: String,
     link: Option<OpenConnection>,
     layers: Layers,
-    /// Whether the statement itself inserted a row into a table with rowids.
-    inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
     /// Whether the plan of a shell's statement includes those of its triggers.
@@ -127,6 +125,8 @@ struct OpenConnection {
     /// The write that is followed; it goes before its connection does.
     followed: RefCell<Option<Followed>>,
     connection: Connection,
+    /// Goes after its connection.
+    inserted: InsertHook,
     /// Reads the database as it was before a write, where others can read meanwhile.
     reader: Rc<Reader>,
     access: Access,
@@ -185,7 +185,6 @@ impl Database {
             title,
             link: None,
             layers: Layers::ALL,
-            inserted: Arc::default(),
             keeps: false,
             explains_triggers: false,
             dumped: Dumped::default(),

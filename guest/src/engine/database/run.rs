@@ -1,7 +1,5 @@
 //! One statement of a client: prepared behind the guards, run, counted.
 
-use std::sync::atomic::Ordering;
-
 use rusqlite::Statement;
 
 use super::Database;
@@ -235,15 +233,16 @@ impl Database {
         // What a trigger or a virtual table inserts has its rowid elsewhere.
         let inserts = ["INSERT", "REPLACE", "WITH"];
         let inserts = inserts.contains(&scan::first_word(sql).to_uppercase().as_str());
-        if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 && inserts {
+        if self.link()?.inserted.take() && changed > 0 && inserts {
             output.last_insert_rowid = Some(connection.last_insert_rowid());
         }
         Ok(changed)
     }
 
     pub(super) fn changes(&self) -> Result<u64, Failure> {
-        self.inserted.store(false, Ordering::Relaxed);
-        Ok(self.connection()?.total_changes())
+        let link = self.link()?;
+        link.inserted.take();
+        Ok(link.connection.total_changes())
     }
 
     pub(super) fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {
