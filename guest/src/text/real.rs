@@ -18,14 +18,14 @@ pub(crate) fn shown(number: f64) -> String {
 
 /// Writes [`shown`] behind bytes.
 pub(crate) fn put_shown(out: &mut Vec<u8>, number: f64) {
-    /// Where SQLite writes no exponent.
-    const FIXED: std::ops::Range<f64> = 1e-4..1e15;
-    let mut buffer = zmij::Buffer::new();
-    if number == 0.0 || FIXED.contains(&number.abs()) {
+    // Where that has no exponent, and few digits, SQLite looks for the fewest as well: its 17 then end
+    // in zeros or in nines. Near 10 the error of a double reaches those.
+    if number == 0.0 || (1e-4..1e15).contains(&number.abs()) {
+        let mut buffer = zmij::Buffer::new();
         let shortest = buffer.format_finite(number);
-        let signs = usize::from(number < 0.0) + 1;
-        // SQLite tries 15 digits as well, and only then takes 17.
-        if shortest.len() <= 15 + signs {
+        let digits = shortest.trim_start_matches('-');
+        let first = digits.trim_start_matches(['0', '.']);
+        if digits.len() <= 13 + ".".len() && !first.starts_with('9') {
             out.extend_from_slice(shortest.as_bytes());
             return;
         }
@@ -73,13 +73,18 @@ mod tests {
         let mut number = 1.234_567_890_123_456_7e-290_f64;
         while number.is_finite() {
             let cents = (number * 100.0).round() / 100.0;
+            let millionths = (number * 1e6).round() / 1e6;
             let single = (number as f32).into();
-            for number in [number, -number, number.round(), cents, -cents, single] {
+            let round = number.round();
+            for number in [number, -number, round, cents, millionths, -cents, single] {
+                if number == 0.0 {
+                    continue;
+                }
                 let text: String = statement.query_row([number], |row| row.get(0)).unwrap();
                 assert_eq!(shown(number), text);
                 assert!(number.is_infinite() || text.parse() == Ok(number), "{text}");
             }
-            number *= 7.654_321;
+            number *= 1.076_543_21;
         }
     }
 

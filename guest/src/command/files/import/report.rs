@@ -34,7 +34,11 @@ pub(super) enum Form {
 impl Form {
     /// That of a text as SQLite reads it.
     pub(super) fn of(text: &str) -> Self {
-        let text = text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+        // Mostly there is nothing around it.
+        let text = match is_number(text) {
+            true => text,
+            false => text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']),
+        };
         if !is_number(text) {
             return Self::NoNumber;
         }
