@@ -237,11 +237,14 @@ impl Writer {
     }
 }
 
+/// Bytes that most lines have at most.
+const SHORT: usize = 512;
+
 /// The JSON of `value`; `None` once it is longer than `limit` bytes, so that an answer far
 /// over the budget does not take its length in memory.
 fn serialise(value: &impl Serialize, limit: u64) -> Option<String> {
     let mut buffer = Bounded {
-        bytes: Vec::new(),
+        bytes: Vec::with_capacity(SHORT),
         limit,
     };
     serde_json::to_writer(&mut buffer, value).ok()?;

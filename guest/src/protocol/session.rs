@@ -187,7 +187,6 @@ impl Session {
                 None => self.call(request, Revision::MODERN),
             };
         }
-        let id = request.id.clone();
         let result = match request.method.as_str() {
             "ping" => Ok(Map::new()),
             "initialize" => self.initialize(&request.params),
@@ -203,7 +202,7 @@ impl Session {
             "tools/call" => return self.call(request, self.revision()),
             method => Err(Error::method_not_found(method)),
         };
-        Answer::Reply(reply(id, result))
+        Answer::Reply(reply(request.id, result))
     }
 
     fn initialize(&mut self, params: &Map<String, Value>) -> Result<Map<String, Value>, Error> {

@@ -275,14 +275,14 @@ impl Page {
             room = left;
         }
         table.fit();
+        let mut head = table.head();
         // A row of long cells would be pushed out by the blanks of its own header.
-        let blanks = |head: String| head.len() > names_length + self.room.bytes() / 3;
-        if table.rows() > 0
-            && (blanks(table.head()) || !self.room.fits(&(table.head() + &table.line(0))))
-        {
+        let blanks = head.len() > names_length + self.room.bytes() / 3;
+        if table.rows() > 0 && (blanks || !self.room.fits(&(head.clone() + &table.line(0)))) {
             table.fit_nothing();
+            head = table.head();
         }
-        if !self.try_add(&table.head()) {
+        if !self.try_add(&head) {
             return 0;
         }
         let mut shown = 0;
