@@ -248,7 +248,7 @@ impl command_export::Guest for Component {
                 usage,
             }),
             Some(_) => Err(command_export::Failure {
-                json: answer.json,
+                json: answer.object.is_some(),
                 text: answer.text,
                 usage,
             }),

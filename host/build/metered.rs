@@ -9,7 +9,7 @@
 //!   take from the counter by their length;
 //! - nothing else writes the counter, and nothing but its functions calls `control.meter`;
 //! - the host enters by functions that begin and end with the meter, or may not ask it and have a
-//!   bounded debt; nothing enters by them from within (`resources.rs`).
+//!   bounded debt.
 //!
 //! Other modules of the component do nothing but pass calls on.
 
@@ -21,8 +21,6 @@ use wasmparser::{
     BlockType, ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef,
     Validator,
 };
-
-mod resources;
 
 /// The most that may be used uncounted at a time, in units.
 const MOST_UNCOUNTED: i64 = 1_000_000;
@@ -42,7 +40,6 @@ pub fn check(component: &[u8]) -> Result<()> {
     Validator::new()
         .validate_all(component)
         .context("the component is not valid")?;
-    resources::check(component)?;
     let mut metered = 0;
     for payload in Parser::new(0).parse_all(component) {
         if let Payload::ModuleSection {
@@ -76,8 +73,6 @@ struct Module<'a> {
     imported: u32,
     globals: u32,
     meter: Option<u32>,
-    /// Imports that drop a resource of the component's own.
-    drops: HashSet<u32>,
     exports: Vec<(&'a str, u32)>,
     /// Functions that may be called through a table.
     table: HashSet<u32>,
@@ -124,9 +119,6 @@ impl<'a> Module<'a> {
                                 {
                                     module.meter = Some(module.imported);
                                 }
-                                if resources::is_own_drop(import.module, import.name) {
-                                    module.drops.insert(module.imported);
-                                }
                                 module.functions.push(ty);
                                 module.imported += 1;
                             }
@@ -171,10 +163,6 @@ impl<'a> Module<'a> {
 
     /// A module without the meter has neither loops nor calls of its own functions.
     fn check_passes_on(&self) -> Result<()> {
-        ensure!(
-            self.drops.is_empty(),
-            "a module that is not metered drops a resource of the component's own"
-        );
         for body in &self.bodies {
             for operator in body.get_operators_reader()? {
                 match operator? {
@@ -206,12 +194,7 @@ impl<'a> Module<'a> {
                 flows.push(Flow::default());
             } else {
                 let flow = flow(&counter, &code);
-                let flow = flow.with_context(|| format!("in function {index}"))?;
-                ensure!(
-                    !flow.calls.iter().any(|call| self.drops.contains(call)),
-                    "function {index} drops a resource of the component's own"
-                );
-                flows.push(flow);
+                flows.push(flow.with_context(|| format!("in function {index}"))?);
             }
         }
         for (name, function) in &self.exports {
@@ -219,8 +202,7 @@ impl<'a> Module<'a> {
             ensure!(entrance, "{name} does not begin with the meter");
         }
         for function in &self.table {
-            let entered = own.contains(function) || self.drops.contains(function);
-            ensure!(!entered, "function {function} is in a table");
+            ensure!(!own.contains(function), "function {function} is in a table");
         }
         self.check_calls(&flows)
     }
@@ -349,8 +331,7 @@ impl<'a> Module<'a> {
             },
         ];
         self.wraps(code, &settle).is_some_and(|(called, rest)| {
-            let passes = called < self.imported && called != counter.meter;
-            passes && !self.drops.contains(&called) && *rest == [Operator::End]
+            called < self.imported && called != counter.meter && *rest == [Operator::End]
         })
     }
 

@@ -100,10 +100,10 @@ impl Engine {
             // Any of them can be opened again.
             self.others.clear();
         }
-        Ok(self
-            .others
-            .entry(name.to_owned())
-            .or_insert_with(|| Database::named(name, &self.settings, self.output, &self.interrupt)))
+        Ok(self.others.entry(name.to_owned()).or_insert_with(|| {
+            Database::named(name, &self.settings, self.output, &self.interrupt)
+                .with_record_of(&self.served)
+        }))
     }
 
     /// The plain files.

@@ -12,6 +12,19 @@ pub type Notify = Box<dyn FnMut(Duration) + Send>;
 /// SQLite's progress handler ticks once per this many of its instructions.
 pub const INSTRUCTIONS_PER_TICK: i32 = 1_000;
 
+#[cfg(test)]
+thread_local! {
+    /// After how many more looks a statement of this thread is stopped, for tests of what is left then.
+    pub static STOP: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(test)]
+fn stops_now() -> bool {
+    let left = STOP.get();
+    STOP.set(left.map(|left| left.saturating_sub(1)));
+    left == Some(0)
+}
+
 /// How often a call reports its progress to the client.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
@@ -115,6 +128,10 @@ impl InterruptCheck {
             call.ticks += 1;
             if call.muted {
                 return false;
+            }
+            #[cfg(test)]
+            if stops_now() {
+                return true;
             }
             if call
                 .ceiling

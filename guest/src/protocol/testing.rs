@@ -151,7 +151,7 @@ impl Toolbox for Toys {
         );
         let mut answer = Answer {
             text,
-            json: object.is_some(),
+            object,
             failure: None,
             failed: false,
         };

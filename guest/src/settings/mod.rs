@@ -9,7 +9,7 @@ pub mod notes;
 pub struct Undo {
     /// The name under which storage knows the file that undo keeps its record in.
     pub file: String,
-    /// The size of that file at most, in bytes.
+    /// What the writes in it may take together, in bytes.
     pub bytes: u64,
     /// Whether a write that could not be undone is refused.
     pub required: bool,

@@ -1,9 +1,11 @@
 //! Real files, for unit tests that run natively: relative paths below the folder of the process.
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use super::memory::Memory;
 use super::{
     Device, ErrorCode, File, LockAction, LockLevel, OpenOptions, Result, Role, Storage, SyncMode,
 };
@@ -20,8 +22,42 @@ fn code(error: std::io::Error) -> ErrorCode {
     }
 }
 
+thread_local! {
+    /// Where the records in memory are that a test wants to look after.
+    pub static RECORDS: RefCell<Option<Memory>> = const { RefCell::new(None) };
+}
+
+/// A file of undo's record: in memory, or wherever a test wants it to outlive an engine.
+fn record(name: &str) -> Result<Box<dyn File>> {
+    if name.starts_with(":memory:") {
+        let new = OpenOptions {
+            read_write: true,
+            ..OpenOptions::default()
+        };
+        if let Some(memory) = RECORDS.with_borrow(Clone::clone) {
+            let create = OpenOptions {
+                create: true,
+                ..new
+            };
+            return memory.open(name, Role::MainDatabase, create);
+        }
+        return Memory::default().open("", Role::Temporary, new);
+    }
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(name)
+        .map_err(code)?;
+    Ok(Box::new(LocalFile { file, staged: None }))
+}
+
 impl Storage for Local {
     fn open(&self, name: &str, role: Role, options: OpenOptions) -> Result<Box<dyn File>> {
+        if matches!(role, Role::MainDatabase | Role::MainJournal) && !name.is_empty() {
+            return record(name);
+        }
         if name.starts_with('/') || name.contains("..") {
             return Err(ErrorCode::Denied);
         }

@@ -38,6 +38,22 @@ pub enum ErrorCode {
     Exists,
 }
 
+impl ErrorCode {
+    /// What happened, as a part of a sentence.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Busy => "it is locked",
+            Self::Full => "no space is left on the disk or in the disk budget, --disk",
+            Self::NotFound => "there is no such file",
+            Self::Denied => "its name is not one that was granted",
+            Self::ReadOnly => "it can only be read",
+            Self::CannotInit | Self::Unsupported | Self::Invalid => "the storage cannot do it",
+            Self::Io => "disk I/O error",
+            Self::Exists => "a file of that name is there",
+        }
+    }
+}
+
 /// What SQLite wants a file for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

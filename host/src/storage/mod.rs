@@ -4,8 +4,7 @@
 //! not trusted: every name, length, offset and order of calls is checked here.
 //!
 //! - [`types`]: what is asked for and answered; [`file`]: an open file of any kind.
-//! - [`names`]: what may be named, and where that lies; [`root`]: below which folder;
-//!   [`origin`]: whether a name still leads there.
+//! - [`names`]: what may be named, and where that lies; [`root`]: below which folder.
 //! - [`quota`]: how much all files together may grow.
 //! - [`disk`]: real files, through [`native`], SQLite's own file layer, so that
 //!   the locks are byte for byte those of every other SQLite on the machine.
@@ -27,7 +26,6 @@ mod file;
 mod memory;
 mod names;
 mod native;
-mod origin;
 mod plain;
 mod protected;
 mod quota;
@@ -84,9 +82,10 @@ impl Storage {
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let quota = Arc::new(Quota::new(disk_bytes));
         let names = Names::new(grants)?;
+        let served = names.served().path().map(ToOwned::to_owned);
         Ok(Self {
             shared: Arc::new(Shared {
-                protected: Arc::new(ProtectedFiles::new(names.served(), quota.clone())),
+                protected: Arc::new(ProtectedFiles::new(served, quota.clone())),
                 memory: MemoryFiles::new(names.in_memory(), quota.clone()),
                 names,
                 disk: DiskFiles::new(quota.clone()),

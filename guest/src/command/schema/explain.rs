@@ -2,11 +2,10 @@
 
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
-use crate::command::interface::argument::{PARAMS, Shape, required};
+use crate::command::interface::argument::{Shape, required};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
-use crate::command::sql::query::params;
 
 /// `explain` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -16,7 +15,7 @@ pub(crate) const COMMAND: Command = Command {
     summary: "Show how a statement would run, without running it",
     description: "Show the query plan of one SQL statement as a tree: which tables are scanned, \
                   which indexes are used. The statement may write: it is not run.",
-    arguments: &[required("sql", Shape::Sql, "One statement."), PARAMS],
+    arguments: &[required("sql", Shape::Sql, "One statement.")],
     database: true,
     effect: Effect::Reads,
     core: true,
@@ -27,12 +26,8 @@ pub(crate) const COMMAND: Command = Command {
 ///
 /// # Errors
 ///
-/// What [`Database::explain`](crate::engine::database::Database::explain) refuses, and `params` that cannot be bound.
+/// What [`Database::explain`](crate::engine::database::Database::explain) refuses.
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
-    let params = params(arguments)?;
     let sql = arguments.required_text("sql");
-    context
-        .engine
-        .database(arguments.db())?
-        .explain(sql, &params)
+    context.engine.database(arguments.db())?.explain(sql)
 }

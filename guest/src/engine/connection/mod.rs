@@ -2,11 +2,9 @@
 //!
 //! - [`functions`]: SQL functions that SQLite is without. [`vector`]: how vectors are stored.
 //! - [`db_status`]: what SQLite uses. [`stand_in`]: in the place of what a file's program would bring.
-//! - [`insert_hook`]: whether a statement inserts a row.
 
 pub(crate) mod db_status;
 mod functions;
-pub(crate) mod insert_hook;
 pub(crate) mod stand_in;
 pub(crate) mod vector;
 
@@ -18,7 +16,6 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::guard::authorizer::{Authorizer, Mode};
-#[cfg(test)]
 use super::vfs;
 use crate::host::interrupt::{INSTRUCTIONS_PER_TICK, InterruptCheck};
 use crate::settings::EngineLimits;
@@ -67,6 +64,10 @@ pub(crate) fn open(
         #[cfg(test)]
         Some(name) if access == Access::Make => {
             Connection::open_with_flags_and_vfs(name, flags, vfs::local())?
+        }
+        #[cfg(test)]
+        Some(name) if vfs::is_faulty() => {
+            Connection::open_with_flags_and_vfs(name, flags, vfs::faulty::NAME)?
         }
         Some(name) if is_in_memory(name) => {
             let flags = flags | OpenFlags::SQLITE_OPEN_CREATE;
@@ -169,7 +170,12 @@ fn watch(
     interrupt: &Arc<InterruptCheck>,
 ) -> rusqlite::Result<()> {
     let ticking = Arc::clone(interrupt);
-    connection.progress_handler(INSTRUCTIONS_PER_TICK, Some(move || ticking.tick()))?;
+    // Where a test stops it at each point in turn, it has more of them.
+    let instructions = match cfg!(test) && vfs::is_faulty() {
+        true => 10,
+        false => INSTRUCTIONS_PER_TICK,
+    };
+    connection.progress_handler(instructions, Some(move || ticking.tick()))?;
     let waiting = Arc::clone(interrupt);
     let budget_ms = limits.busy_ms;
     let mut waited_ms = 0;

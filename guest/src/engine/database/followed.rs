@@ -140,7 +140,7 @@ impl Database {
                 .unwrap_or_else(|failure| Err(ShellError::Refused(failure)));
         }
         if !self.is_following() || !self.in_transaction() {
-            self.record("").map_err(ShellError::Refused)?;
+            self.record("", false).map_err(ShellError::Refused)?;
         }
         let link = self.link().map_err(ShellError::Refused)?;
         let steps = link

@@ -30,6 +30,7 @@ pub(crate) mod work;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rusqlite::Connection;
 
@@ -40,19 +41,16 @@ use self::followed::Followed;
 pub(crate) use self::recorded::Past;
 use super::connection;
 use super::connection::Access;
-use super::connection::insert_hook::InsertHook;
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::blame::{self, Explanation};
 use super::schema::lookup;
 use super::statement::Unprepared;
-use super::statement::dialect;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
 use super::statement::leniency::{self, Leniency, Strings};
 use super::statement::params::Params;
 pub(crate) use super::undo::history::Held;
 use super::undo::history::History;
-use super::undo::reader::Reader;
 use super::undo::recorder::Outcome;
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
@@ -104,14 +102,16 @@ pub struct Database {
     title: String,
     link: Option<OpenConnection>,
     layers: Layers,
+    /// Whether the statement itself inserted a row into a table with rowids.
+    inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
     /// Whether the plan of a shell's statement includes those of its triggers.
     explains_triggers: bool,
     /// How far a shell has read a dump.
     dumped: Dumped,
-    /// The record of what is written, once it is open.
-    history: OnceCell<Rc<History>>,
+    /// The record of what is written to all databases, once it is open.
+    history: Rc<OnceCell<Rc<History>>>,
     /// What was written and is not told yet.
     written: RefCell<Vec<Outcome>>,
     role: Role,
@@ -125,10 +125,6 @@ struct OpenConnection {
     /// The write that is followed; it goes before its connection does.
     followed: RefCell<Option<Followed>>,
     connection: Connection,
-    /// Goes after its connection.
-    inserted: InsertHook,
-    /// Reads the database as it was before a write, where others can read meanwhile.
-    reader: Rc<Reader>,
     access: Access,
     query_only: bool,
     /// The schema version whose names were last found to be UTF-8.
@@ -185,14 +181,22 @@ impl Database {
             title,
             link: None,
             layers: Layers::ALL,
+            inserted: Arc::default(),
             keeps: false,
             explains_triggers: false,
             dumped: Dumped::default(),
-            history: OnceCell::new(),
+            history: Rc::default(),
             written: RefCell::default(),
             role: Role::Served,
             news: Vec::new(),
         }
+    }
+
+    /// The same, with what it writes in the record of another one.
+    #[must_use]
+    pub(super) fn with_record_of(self, other: &Self) -> Self {
+        let history = Rc::clone(&other.history);
+        Self { history, ..self }
     }
 
     /// What the database is called in answers.
@@ -295,15 +299,14 @@ impl Database {
         self.end(result)
     }
 
-    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing. Its
-    /// parameters need no values, but the plan may depend on them.
+    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing.
     ///
     /// # Errors
     ///
     /// As for [`Database::query`], but for writing.
-    pub fn explain(&mut self, sql: &str, params: &Params) -> Result<Output, Failure> {
+    pub fn explain(&mut self, sql: &str) -> Result<Output, Failure> {
         self.begin(Access::Read)?;
-        let result = self.plan(sql, params);
+        let result = self.plan(sql);
         self.end(result)
     }
 
@@ -337,10 +340,7 @@ impl Database {
         match unprepared {
             Unprepared::Empty => errors::empty(),
             Unprepared::Nul => errors::nul(),
-            Unprepared::Second => match dialect::wrapped(sql) {
-                Some(hint) => errors::second().hint(hint),
-                None => errors::second(),
-            },
+            Unprepared::Second => errors::second(),
             Unprepared::Sqlite(error) => self.failure(&error, sql, start),
         }
     }
@@ -391,7 +391,6 @@ impl Database {
         blame::out_of_step(connection, error, sql)
             .map(explained(Status::InvalidState))
             .or_else(|| blame::explain(connection, error, sql).map(explained(Status::Unsupported)))
-            .or_else(|| blame::absent(connection, error, sql).map(explained(Status::NotFound)))
     }
 
     /// Ends a call: nothing stays open, whatever happened, but for a shell.

@@ -2,19 +2,18 @@
 //! another file has its name.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
 use super::{Database, OpenConnection, Role};
 use crate::answer::failure::{self, Failure, Status};
-use crate::engine::connection::insert_hook::InsertHook;
 use crate::engine::connection::{self, Access, stand_in};
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::schema::lookup;
 use crate::engine::statement::errors;
-use crate::engine::undo::reader::Reader;
 use crate::engine::vfs;
 
 impl Database {
@@ -164,7 +163,7 @@ impl Database {
             &self.authorizer,
             &self.interrupt,
         )
-        .and_then(|connection| {
+        .and_then(|mut connection| {
             if self.role != Role::Served {
                 stand_in::collations(&connection)?;
             }
@@ -175,6 +174,14 @@ impl Database {
             if !cfg!(test) {
                 connection::limit_heap(&connection, &self.settings.limits)?;
             }
+            let inserted = Arc::clone(&self.inserted);
+            let authorizer = Arc::clone(&self.authorizer);
+            connection.update_hook(Some(move |action, _: &str, table: &str, _| {
+                let found = inserted.load(Ordering::Relaxed);
+                if action == Action::SQLITE_INSERT && !found && authorizer.inserts_into(table) {
+                    inserted.store(true, Ordering::Relaxed);
+                }
+            }))?;
             Ok(connection)
         });
         let mut connection = opened.map_err(|error| self.failure(&error, "", 0))?;
@@ -191,9 +198,7 @@ impl Database {
         }
         self.link = Some(OpenConnection {
             followed: RefCell::default(),
-            inserted: InsertHook::new(&connection, &self.authorizer),
             connection,
-            reader: Rc::new(Reader::new(self.opens_for_us())),
             access,
             query_only: false,
             checked: None,
@@ -210,14 +215,13 @@ impl Database {
 
     /// Reads the first page, which shows whether the file can be read at all,
     /// and makes sure that all names of the schema are UTF-8.
-    fn probe(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn probe(&mut self) -> rusqlite::Result<()> {
         let Some(link) = &mut self.link else {
             return Ok(());
         };
         let version: i64 = link
             .connection
-            .prepare_cached("PRAGMA schema_version")?
-            .query_row([], |row| row.get(0))?;
+            .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
         if link.checked.is_none() {
             connection::limit_cache(&link.connection, &self.settings.limits)?;
         }
@@ -252,9 +256,14 @@ impl Database {
         link.is_some_and(|link| vfs::has_moved(&link.connection))
     }
 
-    /// Closes what has lost its name. What its write-ahead log holds goes into the file that it
+    /// Closes what has lost its name; what was written to it is not undone in another file. What its write-ahead log holds goes into the file that it
     /// belongs to: under the name of the log, the file that came after would take it for its own.
     fn leave(&mut self) {
+        if self.is_recorded()
+            && let Ok(history) = self.history()
+        {
+            history.replaced(&self.title);
+        }
         if let Some(link) = self.link.take().filter(|link| link.access == Access::Write) {
             // In vain if another process reads from it; nothing more can be done then.
             let _ = link

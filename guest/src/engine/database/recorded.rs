@@ -15,6 +15,7 @@ use crate::engine::undo::history::{Entry, Held, History};
 use crate::engine::undo::recorder::{Outcome, Recorder};
 use crate::engine::undo::restore;
 use crate::engine::undo::{Summary, data_version};
+use crate::storage::ErrorCode;
 use crate::text::scan;
 
 /// What was written to a database.
@@ -46,21 +47,12 @@ impl Database {
             return Ok(history);
         }
         let undo = self.settings.undo.as_ref().ok_or_else(unrecorded)?;
-        let history =
-            History::open(&undo.file, self.room()).map_err(|error| self.record_failure(&error))?;
+        let history = History::open(&undo.file, self.room()).map_err(record_failure)?;
         Ok(self.history.get_or_init(|| Rc::new(history)))
     }
 
-    pub(super) fn record_failure(&self, error: &rusqlite::Error) -> Failure {
-        let failure = self.failure(error, "", 0);
-        Failure {
-            message: format!("The record for undo could not be used: {}", failure.message),
-            ..failure
-        }
-    }
-
-    /// Starts to record what is written.
-    pub(super) fn record(&self, sql: &str) -> Result<(), Failure> {
+    /// Starts to record what is written; `replaces` says that it is everything.
+    pub(super) fn record(&self, sql: &str, replaces: bool) -> Result<(), Failure> {
         self.authorizer.enter(Mode::Trusted);
         let link = self.link()?;
         link.followed.take();
@@ -71,15 +63,14 @@ impl Database {
             database: self.title.clone(),
             command: self.interrupt.command().to_owned(),
             sql: RefCell::default(),
+            replaces,
             outcome: RefCell::default(),
         });
         recorder.add_sql(sql);
-        // All of one write is in memory once.
-        let room = self.room().min(self.settings.limits.memory_bytes / 4);
         let interrupt = Arc::clone(&self.interrupt);
         let before_commit = recorder.before_commit(move |on| interrupt.mute(on));
-        let reader = Some(Rc::clone(&link.reader));
-        let capture = Capture::start(&link.connection, room, reader, before_commit)
+        let history = Some(Rc::clone(&recorder.history));
+        let capture = Capture::start(&link.connection, self.room(), history, before_commit)
             .map_err(|error| self.failure(&error, "", 0))?;
         if let Err(why) = &capture
             && required
@@ -116,7 +107,7 @@ impl Database {
             self.describe_writes(output);
             return done?;
         }
-        self.record(sql)?;
+        self.record(sql, false)?;
         let result = run(output);
         if result.is_err() && self.in_transaction() {
             self.roll_back_open()?;
@@ -161,8 +152,6 @@ impl Database {
         };
         self.authorizer.enter(Mode::Trusted);
         let link = self.link()?;
-        // It would be in the way.
-        link.reader.close();
         let before = is_wal();
         let state = || restore::state(&link.connection).unwrap_or_default();
         let from = state();
@@ -175,6 +164,7 @@ impl Database {
                 database: self.title.clone(),
                 command: self.interrupt.command().to_owned(),
                 sql: RefCell::default(),
+                replaces: false,
                 outcome: RefCell::default(),
             };
             recorder.add_sql(sql);
@@ -226,14 +216,16 @@ impl Database {
         match (end, outcome.number) {
             (End::Nothing, number) => {
                 // Recorded, and not committed after all.
-                number.map(|number| recorder.history.forget(number));
+                if let Some(number) = number {
+                    recorder.history.forget(number);
+                }
                 let why = outcome.irreversible.filter(|_| outcome.refused)?;
                 Some(refused(&why))
             }
             (End::Committed(state), _) => {
                 if outcome.state != Some(state) {
                     let states = (outcome.state.unwrap_or(state), state);
-                    let _ = recorder.history.go_on(&self.title, states);
+                    recorder.history.go_on(&self.title, states);
                 }
                 self.note(&recorder, summary);
                 None
@@ -247,12 +239,13 @@ impl Database {
         if let Some(number) = outcome.number {
             let mut told = lines(summary);
             told.extend(changes(summary).iter().map(Change::in_short));
-            if told.is_empty() {
+            if told.is_empty() && recorder.replaces {
+                told.push("everything was replaced".into());
+            } else if told.is_empty() {
                 let word = scan::first_word(&recorder.sql.borrow()).to_uppercase();
                 told.push(format!("{word}: no rows"));
             }
-            // Without it, the history only says less.
-            let _ = recorder.history.summarize(number, &told.join("; "));
+            recorder.history.summarize(number, told.join("; "));
         }
         if outcome.number.is_some() || outcome.irreversible.is_some() || outcome.same {
             self.written.borrow_mut().push(outcome);
@@ -273,21 +266,25 @@ impl Database {
             }
         }
         let numbers: Vec<i64> = written.iter().filter_map(|write| write.number).collect();
-        match *numbers.as_slice() {
+        let is_open = |write: &&Outcome| write.irreversible.is_none();
+        let open = written
+            .iter()
+            .filter(is_open)
+            .filter_map(|write| write.number);
+        match *open.collect::<Vec<_>>().as_slice() {
             [] if written.iter().any(|write| write.same) => output
                 .notes
                 .push("Everything is as it was before, so there is no write to undo.".into()),
             [] => {}
-            [number] => {
-                output.notes.push(format!("Recorded as write {number}."));
-                output.extra.insert("write".into(), number.into());
-            }
-            [first, .., last] => {
-                output
-                    .notes
-                    .push(format!("Recorded as writes {first} to {last}."));
-                output.extra.insert("writes".into(), numbers.into());
-            }
+            [number] => output.notes.push(format!("Recorded as write {number}.")),
+            [first, .., last] => output
+                .notes
+                .push(format!("Recorded as writes {first} to {last}.")),
+        }
+        match *numbers.as_slice() {
+            [] => {}
+            [number] => _ = output.extra.insert("write".into(), number.into()),
+            _ => _ = output.extra.insert("writes".into(), numbers.into()),
         }
         match written.iter().map(|write| write.dropped).sum() {
             0_u64 => {}
@@ -307,17 +304,13 @@ impl Database {
             return Err(unrecorded());
         }
         self.begin(Access::Read)?;
-        let listed = self.look_back().and_then(|(history, state)| {
-            let listed = || {
-                let last = history.last(&self.title)?;
-                let since = last.map(|last| history.leads_to(last.number, state));
-                Ok(Past {
-                    entries: history.list(&self.title, most)?,
-                    dropped: history.dropped()?,
-                    since: !since.transpose()?.unwrap_or(true),
-                })
-            };
-            listed().map_err(|error| self.record_failure(&error))
+        let listed = self.look_back().map(|(history, state)| {
+            let last = history.last(&self.title);
+            Past {
+                entries: history.list(&self.title, most),
+                dropped: history.dropped(),
+                since: last.is_some_and(|last| !history.leads_to(last.number, state)),
+            }
         });
         self.end(listed)
     }
@@ -325,19 +318,16 @@ impl Database {
     /// The history, up to the database as it is, and what state that is.
     pub(super) fn look_back(&self) -> Result<(&Rc<History>, u64), Failure> {
         let (history, connection) = (self.history()?, self.connection()?);
-        let state = restore::state(connection).map_err(|error| self.failure(&error, "", 0))?;
-        let look = || {
-            history.look(&self.title, state)?;
-            if restore::tells_nothing(state)
-                && let Some(last) = history.last(&self.title)?
-                && last.irreversible.is_none()
-                && restore::is_not_made(connection, &history.images(last.number)?)?
-            {
-                history.forget(last.number)?;
-            }
-            Ok(())
-        };
-        look().map_err(|error| self.record_failure(&error))?;
+        let fail = |error| self.failure(&error, "", 0);
+        let state = restore::state(connection).map_err(fail)?;
+        history.look(&self.title, state);
+        if restore::tells_nothing(state)
+            && let Some(last) = history.last(&self.title)
+            && let Some(images) = history.images(last.number)
+            && restore::is_not_made(connection, &images).map_err(fail)?
+        {
+            history.forget(last.number);
+        }
         Ok((history, state))
     }
 
@@ -350,8 +340,7 @@ impl Database {
         if !self.is_recorded() {
             return Ok(None);
         }
-        let held = self.history()?.held();
-        held.map(Some).map_err(|error| self.record_failure(&error))
+        Ok(Some(self.history()?.held()))
     }
 }
 
@@ -370,6 +359,19 @@ fn refused(why: &str) -> Failure {
         ),
     )
     .hint("The server was started with --undo required; without it, such a write is made.")
+}
+
+/// The failure for a record that its storage does not give.
+pub(super) fn record_failure(error: ErrorCode) -> Failure {
+    let status = match error {
+        ErrorCode::Full => Status::Full,
+        _ => Status::Io,
+    };
+    let why = error.in_words();
+    Failure::new(
+        status,
+        format!("The record for undo could not be used: {why}."),
+    )
 }
 
 pub(super) fn unrecorded() -> Failure {

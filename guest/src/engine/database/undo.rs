@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use super::recorded::unrecorded;
+use super::recorded::{record_failure, unrecorded};
 use super::{Access, Database};
 use crate::answer::failure::{Failure, Status};
 use crate::answer::output::Output;
@@ -32,7 +32,6 @@ impl Database {
 
     fn take_back(&self, write: Option<i64>) -> Result<Output, Failure> {
         let (history, _) = self.look_back()?;
-        let fail = |error: rusqlite::Error| self.record_failure(&error);
         let entry = match write {
             Some(number) => self.wanted(history, number)?,
             None => self.last(history)?,
@@ -43,23 +42,25 @@ impl Database {
             return Err(Failure::new(Status::InvalidState, why)
                 .hint("Writes before it cannot be undone either."));
         }
-        let follower = history.follower(entry.number).map_err(fail)?;
+        let (record, number) = (Rc::clone(history), entry.number);
+        let follower = history.follower(number);
         if let Some(later) = &follower
-            && history.is_overwritten(entry.number).map_err(fail)?
+            && history.is_overwritten(number).map_err(record_failure)?
         {
             return Err(in_the_way(&entry, Some(later)));
         }
-        let images = history.images(entry.number).map_err(fail)?;
-        let (record, number) = (Rc::clone(history), entry.number);
-        let undoing = move |states| record.undoing(number, states).is_ok();
+        let Some(images) = history.images(number) else {
+            return Err(Failure::new(Status::Internal, "The record has no pages."));
+        };
+        let undoing = move |states| record.undoing(number, states);
         let state = (self.opens_for_us())()
             .and_then(|connection| restore::put_back(&connection, &images, undoing))
             .map_err(|error| self.failure(&error, "", 0))?
             .map_err(|conflict| {
-                let ours = history.leads_to(number, conflict.state).unwrap_or(false);
+                let ours = history.leads_to(number, conflict.state);
                 in_the_way(&entry, follower.as_ref().filter(|_| ours))
             })?;
-        history.undone(&self.title, state).map_err(fail)?;
+        history.look(&self.title, state);
         let mut output = Output {
             text: Some(format!("{what} was undone: {}.\n", entry.summary)),
             ..Output::default()
@@ -71,13 +72,12 @@ impl Database {
     }
 
     fn last(&self, history: &History) -> Result<Entry, Failure> {
-        let fail = |error: rusqlite::Error| self.record_failure(&error);
-        if let Some(entry) = history.last(&self.title).map_err(fail)? {
+        if let Some(entry) = history.last(&self.title) {
             return Ok(entry);
         }
         Err(Failure::new(
             Status::InvalidState,
-            if history.dropped().map_err(fail)? > 0 {
+            if history.dropped() > 0 {
                 "There is no write left to undo; older writes were dropped from the record."
             } else {
                 "There is no write to undo: this session has written nothing, or all its writes \
@@ -87,9 +87,8 @@ impl Database {
     }
 
     fn wanted(&self, history: &History, number: i64) -> Result<Entry, Failure> {
-        let fail = |error: rusqlite::Error| self.record_failure(&error);
         let refuse = |why: String| Failure::new(Status::InvalidState, why);
-        match history.find(number).map_err(fail)? {
+        match history.find(number) {
             Some(entry) if entry.database != self.title => Err(refuse(format!(
                 "{} was made to {}, not to {}.",
                 name(&entry),
@@ -102,7 +101,7 @@ impl Database {
                 name(&entry)
             ))),
             Some(entry) => Ok(entry),
-            None if history.was_dropped(number).map_err(fail)? => Err(refuse(format!(
+            None if history.was_dropped(number) => Err(refuse(format!(
                 "Write {number} can no longer be undone: it was dropped from the record, which was \
                  full (--undo-memory)."
             ))),

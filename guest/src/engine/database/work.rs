@@ -1,8 +1,6 @@
 //! Statements of our own, and a client's among them, in one transaction: what the commands that
 //! read and make files work with.
 
-use std::rc::Rc;
-
 use rusqlite::{Connection, Statement};
 
 use super::Database;
@@ -96,7 +94,11 @@ impl Database {
         }
         self.begin(Access::Write)?;
         let recorded = self.is_recorded();
-        let followed = if recorded { self.record(what) } else { Ok(()) };
+        let followed = if recorded {
+            self.record(what, true)
+        } else {
+            Ok(())
+        };
         let result = followed.and_then(|()| {
             self.authorizer.enter(Mode::Trusted);
             let result = match &mut self.link {
@@ -113,14 +115,11 @@ impl Database {
         if !connection::is_in_memory(&self.file)
             && let Some(link) = self.link.take()
         {
-            // While this is open, so is a write-ahead log, whose state the record knows.
-            let reader = Rc::clone(&link.reader);
-            drop(link);
-            if self.open(Access::Write).is_ok()
-                && let Some(link) = &mut self.link
-            {
-                link.reader = reader;
+            // While it is open, so is a write-ahead log, whose state the record knows.
+            if self.open(Access::Write).is_ok() {
+                let _ = self.probe();
             }
+            drop(link);
         }
         result
     }

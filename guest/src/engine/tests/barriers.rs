@@ -2,7 +2,6 @@
 
 use super::undo::{everything, past, recorded_in, recording, undo};
 use super::*;
-use crate::settings::EngineLimits;
 
 /// Makes a write that cannot be undone, for the reason `why`.
 #[track_caller]
@@ -18,13 +17,10 @@ fn irreversible(engine: &mut Engine, sql: &str, why: &str) {
 
 #[test]
 fn pages_that_have_no_room_make_a_write_irreversible() {
-    let settings = EngineSettings {
-        limits: EngineLimits {
-            memory_bytes: 8 << 20,
-            ..EngineLimits::default()
-        },
-        ..recording()
-    };
+    let mut settings = recording();
+    if let Some(undo) = &mut settings.undo {
+        undo.bytes = 2 << 20;
+    }
     let mut engine = engine_with(settings, "CREATE TABLE t(a)");
     for _ in 0..3 {
         exec(&mut engine, "INSERT INTO t VALUES(randomblob(900000))").unwrap();
@@ -61,12 +57,17 @@ fn another_page_size_or_journal_mode_is_irreversible() {
     let mut engine = Engine::new(&settings, OutputLimits::default(), &Alone);
     exec(&mut engine, "PRAGMA page_size = 1024").unwrap();
     irreversible(&mut engine, "VACUUM", "the page size was changed");
+    // It is ours all the same, whether pages became smaller or larger.
+    exec(&mut engine, "PRAGMA page_size = 8192").unwrap();
+    irreversible(&mut engine, "VACUUM", "the page size was changed");
+    let told = engine.database(None).unwrap().past(9).unwrap();
+    assert!(!told.since && told.entries.iter().all(|entry| !entry.apart));
     for mode in ["wal", "delete"] {
         let sql = format!("PRAGMA journal_mode = {mode}");
         irreversible(&mut engine, &sql, "the journal mode was changed");
     }
     exec(&mut engine, "PRAGMA journal_mode = truncate").unwrap();
-    assert_eq!(past(&mut engine).len(), 3);
+    assert_eq!(past(&mut engine).len(), 4);
 }
 
 /// A file in that journal mode with 2 MiB in it, of which no more than 512 KiB can be undone.

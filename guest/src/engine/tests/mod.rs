@@ -18,8 +18,6 @@ mod reads;
 mod rows;
 mod schemas;
 mod undo;
-mod undo_killed;
-mod undo_property;
 mod vectors;
 mod writes;
 
@@ -77,7 +75,7 @@ fn batch(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
 }
 
 fn explain(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine.database(None)?.explain(sql, &Params::None)
+    engine.database(None)?.explain(sql)
 }
 
 fn table(output: Output) -> Rows {

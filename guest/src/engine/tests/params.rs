@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::undo_property::Dice;
+use super::undo::property::Dice;
 use super::*;
 
 /// The row of a query, its values as numbers.

@@ -2,19 +2,22 @@
 //!
 //! With a rollback journal, a page is read from the file just before it is written for the first
 //! time. In a write-ahead log nothing is overwritten; there the numbers of the pages are seen as
-//! they are appended, and the pages come from a reader that begins with the first of them. All
-//! of it is handed over before the commit, which can be refused by then.
+//! they are appended, and the pages as they were are read at the end ([`super::log`]). They go
+//! straight into the record, and all is handed over before the commit, which can be refused by then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
-use std::{fmt, mem};
 
 use rusqlite::Connection;
 
+use super::history::History;
+use super::index;
 use super::log::Log;
-use super::reader::Reader;
+use super::pages::{Page, Pages};
 use super::tap::{Below, OpenFile, Tap, Watcher};
+use crate::storage::ErrorCode;
 
 /// Parts of page 1 that say nothing of the content: the journal mode, the change counter, the
 /// schema cookie, and which SQLite wrote last
@@ -24,19 +27,8 @@ pub(crate) const MARKS: [Range<usize>; 4] = [18..20, 24..28, 40..44, 92..100];
 /// Why a write cannot be undone, as a sentence's middle.
 pub(crate) type Irreversible = String;
 
-/// A page that a write changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Page {
-    /// Its number, from 1.
-    pub number: u32,
-    /// As it was; none for one that was not there.
-    pub before: Option<Vec<u8>>,
-    /// A hash of it as it was left, [`MARKS`] aside; none for one that was cut off.
-    pub after: Option<u64>,
-}
-
 /// What a write changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Images {
     /// Bytes of a page.
     pub page_size: u32,
@@ -46,18 +38,18 @@ pub(crate) struct Images {
     pub cookie: u32,
     /// What tells the state of the database before it from all others, and the state after it.
     pub state: (u64, u64),
-    /// The pages, by number.
-    pub pages: Vec<Page>,
+    /// Those of the pages before it that were written to or cut off, by number.
+    pub pages: Rc<Pages>,
 }
 
 impl Images {
     /// Whether everything is as it was: pages were written to, and written back.
     pub(crate) fn are_all_the_same(&self) -> bool {
-        self.count.0 == self.count.1
-            && self.pages.iter().all(|page| {
-                let before = page.before.as_ref();
-                before.map(|before| content(page.number, before)) == page.after
-            })
+        let is_same = |page: &Page| {
+            let before = self.pages.read(page);
+            before.is_ok_and(|before| page.after == Some(content(page.number, &before)))
+        };
+        self.count.0 == self.count.1 && self.pages.all().iter().all(is_same)
     }
 }
 
@@ -89,8 +81,8 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts to watch what `connection` writes to its database, up to `room` bytes of pages; or
-    /// says why that cannot be. In a write-ahead log a `reader` gives the pages.
+    /// Starts to watch what `connection` writes to its database, and to keep up to `room` bytes of
+    /// pages in `history`, if there is one; or says why that cannot be.
     ///
     /// # Errors
     ///
@@ -98,7 +90,7 @@ impl Capture {
     pub(crate) fn start(
         connection: &Connection,
         room: u64,
-        reader: Option<Rc<Reader>>,
+        history: Option<Rc<History>>,
         before_commit: BeforeCommit,
     ) -> rusqlite::Result<Result<Self, Irreversible>> {
         let mode = connection
@@ -107,19 +99,21 @@ impl Capture {
         let Some(database) = OpenFile::database(connection) else {
             return Ok(Err("the database is no file".into()));
         };
-        let mut seen = Seen {
+        let keeping = history.map(|history| Keeping {
+            history,
             room,
+            pages: None,
+        });
+        let mut seen = Seen {
             before_commit,
             asked: None,
-            irreversible: None,
-            bytes: 0,
+            keeping: keeping.ok_or_else(|| "nothing is kept".into()),
+            buffer: Vec::new(),
             page_size: 0,
             pages: 0,
-            before: BTreeMap::new(),
-            after: BTreeMap::new(),
+            places: BTreeMap::new(),
             first: (None, None),
             log: None,
-            reader,
         };
         if mode != "wal" {
             let tap = Tap::new(database, seen);
@@ -128,7 +122,7 @@ impl Capture {
         let page_size = connection
             .prepare_cached("PRAGMA main.page_size")?
             .query_row([], |row| row.get(0))?;
-        let shared = database.index_state().is_some();
+        let shared = index::state(database).is_some();
         let Some(log) = OpenFile::journal(connection).filter(|_| shared) else {
             return Ok(Err("its write-ahead log is not shared".into()));
         };
@@ -146,34 +140,70 @@ impl Capture {
                 // Whatever is committed counts on in page 1. A transaction that was rolled back
                 // may have been put into the file, and out of it again.
                 let (was, is) = &seen.first;
-                is.as_deref().filter(|_| was != is).map(hash)
+                let is = is.as_deref().filter(|is| was.as_deref() != Some(is));
+                is.map(|is| {
+                    // One that is of another size now was written in pieces, or with others.
+                    let size = size_in(is);
+                    let mut first = vec![0; size];
+                    let read = size != is.len() && self.tap.below().read(0, &mut first);
+                    hash(if read { &first } else { is })
+                })
             }
         };
         committed.map_or(End::Nothing, End::Committed)
     }
 }
 
+/// The pages of one write on their way into the record.
+struct Keeping {
+    history: Rc<History>,
+    /// What they may take, in bytes.
+    room: u64,
+    pages: Option<Pages>,
+}
+
+impl Keeping {
+    /// Keeps a page as it was and, if it is there still, the hash of what it is; answers its place.
+    fn keep(
+        &mut self,
+        number: u32,
+        before: &[u8],
+        after: Option<u64>,
+    ) -> Result<usize, Irreversible> {
+        let new = || self.history.new_pages(before.len());
+        let pages = self.pages.get_or_insert_with(new);
+        if pages.bytes() + before.len() as u64 > self.room {
+            return Err(too_large(self.room));
+        }
+        pages.keep(number, before, after).map_err(unkept)
+    }
+
+    /// All of them; those beyond `count` are not there any more.
+    fn take(&mut self, page_size: usize, count: u32) -> Rc<Pages> {
+        let pages = self.pages.take();
+        let pages = pages.unwrap_or_else(|| self.history.new_pages(page_size));
+        Rc::new(pages.in_order(count))
+    }
+}
+
 /// What was seen.
 struct Seen {
-    room: u64,
     before_commit: BeforeCommit,
     /// What it has answered, and to which state.
     asked: Option<(u64, bool)>,
-    irreversible: Option<Irreversible>,
-    /// Bytes of the pages that were kept.
-    bytes: u64,
+    /// What is kept, or why the write cannot be undone.
+    keeping: Result<Keeping, Irreversible>,
+    /// For one page.
+    buffer: Vec<u8>,
     /// 0 until the first page.
     page_size: usize,
     /// Pages of the database at the start.
     pages: u32,
-    /// As they were, with a rollback journal.
-    before: BTreeMap<u32, Vec<u8>>,
-    /// Hashes of them as they are.
-    after: BTreeMap<u32, u64>,
+    /// The places of the pages that are kept, with a rollback journal.
+    places: BTreeMap<u32, usize>,
     /// Page 1 as it was, and as it is.
     first: (Option<Vec<u8>>, Option<Vec<u8>>),
     log: Option<Log>,
-    reader: Option<Rc<Reader>>,
 }
 
 impl fmt::Debug for Seen {
@@ -183,38 +213,44 @@ impl fmt::Debug for Seen {
 }
 
 impl Seen {
-    /// Keeps a page of the file, which is about to be lost.
-    fn keep(&mut self, file: &Below, number: u32) {
-        let wanted = self.irreversible.is_none() && self.asked.is_none();
-        if number > self.pages || !wanted || self.before.contains_key(&number) {
+    /// Keeps a page of the file, which is about to be lost, or to be what has the hash `after`.
+    fn keep(&mut self, file: &Below, number: u32, after: Option<u64>) {
+        let (Ok(keeping), None) = (&mut self.keeping, self.asked) else {
+            return;
+        };
+        if number > self.pages {
             return;
         }
-        self.bytes += self.page_size as u64;
-        if self.bytes > self.room {
-            self.give_up(too_large(self.room));
+        if let Some(place) = self.places.get(&number) {
+            if let Some(pages) = &mut keeping.pages {
+                pages.set_after(*place, after);
+            }
             return;
         }
-        let mut page = vec![0; self.page_size];
-        if file.read(offset(number, self.page_size), &mut page) {
-            self.before.insert(number, page);
+        self.buffer.resize(self.page_size, 0);
+        let kept = if file.read(offset(number, self.page_size), &mut self.buffer) {
+            keeping.keep(number, &self.buffer, after)
         } else {
-            self.give_up("a page that it overwrote could not be read".into());
+            Err(UNREAD.into())
+        };
+        match kept {
+            Ok(place) => _ = self.places.insert(number, place),
+            Err(why) => self.keeping = Err(why),
         }
-    }
-
-    fn give_up(&mut self, why: Irreversible) {
-        self.irreversible = Some(why);
-        self.before.clear();
     }
 
     fn begin(&mut self, file: &Below, page_size: usize) {
-        if self.page_size == 0 {
-            self.page_size = page_size;
-            self.pages = pages(file, page_size);
-            let mut first = vec![0; page_size];
-            if self.pages > 0 && file.read(0, &mut first) {
-                self.first.0 = Some(first);
+        if self.page_size != 0 {
+            return;
+        }
+        self.page_size = page_size;
+        let mut first = vec![0; page_size];
+        match file.pages(page_size) {
+            Some(0) => {}
+            Some(pages) if file.read(0, &mut first) => {
+                (self.pages, self.first.0) = (pages, Some(first));
             }
+            _ => self.keeping = Err(UNREAD.into()),
         }
     }
 
@@ -244,101 +280,98 @@ impl Seen {
         let count = is[28..32].try_into().map_or(0, u32::from_be_bytes);
         if let Some(was) = was {
             if was[16..18] != is[16..18] {
-                self.irreversible = Some("the page size was changed".into());
+                self.keeping = Err(NEW_PAGE_SIZE.into());
             } else if was[18..20] != is[18..20] {
-                self.irreversible = Some("the journal mode was changed".into());
+                self.keeping = Err("the journal mode was changed".into());
             }
         }
         // They are cut off behind the commit.
         for number in count.saturating_add(1)..=self.pages {
-            self.keep(file, number);
+            self.keep(file, number, None);
         }
-        self.after.retain(|number, _| *number <= count);
-        let (before, after) = (mem::take(&mut self.before), mem::take(&mut self.after));
-        let images = Images {
-            page_size: self.page_size as u32,
-            count: (self.pages, count),
-            cookie,
-            state,
-            pages: together(before, after),
+        let page_size = self.page_size;
+        let images = match &mut self.keeping {
+            Ok(keeping) => Ok(Images {
+                page_size: page_size as u32,
+                count: (self.pages, count),
+                cookie,
+                state,
+                pages: keeping.take(page_size, count),
+            }),
+            Err(why) => Err(why.clone()),
         };
-        let images = self.irreversible.clone().map_or(Ok(images), Err);
         self.ask(Commit { state, images })
     }
 
-    /// Before what was appended to a log is committed.
-    fn log_commit(&mut self) -> bool {
+    /// Before what was appended to a log, the file that is written to, is committed.
+    fn log_commit(&mut self, file: &Below) -> bool {
         let Some(log) = &self.log else { return true };
-        let state = (
-            log.before.map(|state| hash(&state)).unwrap_or_default(),
-            hash(&log.after),
-        );
-        let images = match &self.irreversible {
-            Some(why) => Err(why.clone()),
-            None => self
-                .log_images(log, state)
-                .unwrap_or_else(|error| Err(error.to_string())),
+        let before = log.before.map(|index| index.state);
+        let state = (before.map_or(0, |state| hash(&state)), hash(&log.after));
+        let images = match &mut self.keeping {
+            Ok(keeping) => log_images(log, file, keeping, state),
+            Err(why) => Err(why.clone()),
         };
-        if let Some(reader) = &self.reader {
-            reader.end();
-        }
         self.ask(Commit { state, images })
     }
+}
 
-    fn log_images(
-        &self,
-        log: &Log,
-        state: (u64, u64),
-    ) -> rusqlite::Result<Result<Images, Irreversible>> {
-        let Some(reader) = &self.reader else {
-            return Ok(Err("the pages as they were cannot be read".into()));
-        };
-        let pages = reader.pages()?;
-        let mut after = log.contents();
-        let numbers = after.keys().copied().filter(|number| *number <= pages);
-        let numbers: BTreeSet<u32> = numbers.chain(log.pages + 1..=pages).collect();
-        if (numbers.len() * log.page_size) as u64 > self.room {
-            return Ok(Err(too_large(self.room)));
-        }
-        let first = reader.read([1].into_iter())?;
-        let before = reader.read(numbers.into_iter())?;
-        after.retain(|number, _| *number <= log.pages);
-        Ok(Ok(Images {
-            page_size: log.page_size as u32,
-            count: (pages, log.pages),
-            cookie: first.first().map_or(0, |(_, first)| cookie(first)),
-            state,
-            pages: together(before.into_iter().collect(), after),
-        }))
+fn log_images(
+    log: &Log,
+    file: &Below,
+    keeping: &mut Keeping,
+    state: (u64, u64),
+) -> Result<Images, Irreversible> {
+    // It goes on behind where it seemed to end.
+    keeping.pages = None;
+    if log.before.is_none() {
+        return Err(UNREAD.into());
     }
+    let contents = log.contents();
+    if (contents.len() * log.page_size) as u64 > keeping.room {
+        return Err(too_large(keeping.room));
+    }
+    let mut page = vec![0; log.page_size];
+    let read = |number, page: &mut Vec<u8>| match log.old(file, number, page) {
+        true => Ok(()),
+        false => Err(UNREAD.to_owned()),
+    };
+    for (number, after) in contents {
+        read(number, &mut page)?;
+        keeping.keep(number, &page, after)?;
+    }
+    let mut cookie_of = 0;
+    if log.pages_before > 0 {
+        read(1, &mut page)?;
+        cookie_of = cookie(&page);
+    }
+    Ok(Images {
+        page_size: log.page_size as u32,
+        count: (log.pages_before, log.pages),
+        cookie: cookie_of,
+        state,
+        pages: keeping.take(log.page_size, log.pages),
+    })
 }
 
 impl Watcher for Seen {
     fn write(&mut self, file: &Below, offset: u64, data: &[u8]) -> bool {
         if let Some(log) = &mut self.log {
-            let first = log.before.is_none();
-            let commits = log.write(offset, data);
-            // The write is the only one now, and nothing of it can be seen yet.
-            if first
-                && log.before.is_some()
-                && let Some(reader) = &self.reader
-                && let Err(error) = reader.begin()
-            {
-                self.give_up(error.to_string());
-            }
-            return !commits || self.log_commit();
+            return !log.write(offset, data) || self.log_commit(file);
         }
         self.begin(file, data.len());
         if offset == 0 {
             self.first.1 = Some(data.to_vec());
         }
         if data.len() != self.page_size {
-            self.give_up("the page size was changed".into());
+            self.keeping = Err(NEW_PAGE_SIZE.into());
             return true;
         }
-        if let Ok(number) = u32::try_from(offset / data.len() as u64 + 1) {
-            self.keep(file, number);
-            self.after.insert(number, content(number, data));
+        if let Ok(number) = u32::try_from(offset / data.len() as u64 + 1)
+            && number <= self.pages
+            && self.keeping.is_ok()
+        {
+            self.keep(file, number, Some(content(number, data)));
         }
         true
     }
@@ -349,7 +382,7 @@ impl Watcher for Seen {
         }
         let left = u32::try_from(size / self.page_size as u64).unwrap_or(u32::MAX);
         for number in left.saturating_add(1)..=self.pages {
-            self.keep(file, number);
+            self.keep(file, number, None);
         }
     }
 
@@ -362,23 +395,24 @@ fn offset(number: u32, page_size: usize) -> u64 {
     u64::from(number - 1) * page_size as u64
 }
 
-fn pages(file: &Below, page_size: usize) -> u32 {
-    let pages = file.size().unwrap_or_default() / page_size.max(1) as u64;
-    u32::try_from(pages).unwrap_or(u32::MAX)
-}
-
 fn too_large(room: u64) -> Irreversible {
     format!("the pages that it overwrote take more than the {room} bytes that are kept")
 }
 
-fn together(mut before: BTreeMap<u32, Vec<u8>>, after: BTreeMap<u32, u64>) -> Vec<Page> {
-    let numbers: BTreeSet<u32> = before.keys().chain(after.keys()).copied().collect();
-    let page = |number| Page {
-        number,
-        before: before.remove(&number),
-        after: after.get(&number).copied(),
-    };
-    numbers.into_iter().map(page).collect()
+const UNREAD: &str = "a page that it overwrote could not be read";
+const NEW_PAGE_SIZE: &str = "the page size was changed";
+
+/// Why a write cannot be undone whose record failed.
+pub(super) fn unkept(error: ErrorCode) -> Irreversible {
+    format!("its record failed ({})", error.in_words())
+}
+
+/// The size of a page, as page 1 tells it.
+fn size_in(first: &[u8]) -> usize {
+    match first[16..18].try_into().map_or(0, u16::from_be_bytes) {
+        1 => 65_536,
+        size => size.into(),
+    }
 }
 
 /// Where page 1 tells the version of the schema.

@@ -1,15 +1,27 @@
 //! What a session has written, and the pages that take it back.
 //!
-//! It is a database of its own in the host's memory, which outlives an instance that is cut off.
+//! Both are in the host's memory ([`super::journal`], [`super::pages`]), which outlives an instance
+//! that is cut off; the list of the writes is in the guest's as well.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::time::SystemTime;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 
-use super::capture::{Images, Irreversible, Page};
+use super::capture::{Images, Irreversible};
+use super::journal::{Change, Journal};
+use super::pages::{self, Page, PageFile, Pages};
+use crate::storage::{self, Role};
+
+/// What a write takes besides its pages, in bytes.
+const WRITE_BYTES: u64 = 1024;
 
 /// One write of the session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number, from 1.
     pub number: i64,
@@ -28,6 +40,7 @@ pub struct Entry {
     /// Whether it was undone.
     pub undone: bool,
     /// Whether somebody else has written between the write before and this one.
+    #[serde(skip)]
     pub apart: bool,
 }
 
@@ -53,53 +66,158 @@ pub struct Held {
     pub room: u64,
 }
 
+/// A write with what undoes it. As in [`Images`], but for the pages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Write {
+    pub(super) entry: Entry,
+    pub(super) page_size: u32,
+    pub(super) count: (u32, u32),
+    pub(super) cookie: u32,
+    pub(super) state: (u64, u64),
+    /// From which state to which one it is being undone, if it is.
+    pub(super) undoing: Option<(u64, u64)>,
+    #[serde(skip)]
+    pub(super) pages: Option<Rc<Pages>>,
+}
+
+impl Write {
+    fn new(entry: Entry, state: (u64, u64), images: Option<Images>) -> Self {
+        let images = images.as_ref();
+        Self {
+            entry,
+            page_size: images.map_or(0, |images| images.page_size),
+            count: images.map_or((0, 0), |images| images.count),
+            cookie: images.map_or(0, |images| images.cookie),
+            state,
+            undoing: None,
+            pages: images.map(|images| Rc::clone(&images.pages)),
+        }
+    }
+
+    pub(super) fn number(&self) -> i64 {
+        self.entry.number
+    }
+
+    fn images(&self) -> Option<Images> {
+        self.pages.as_ref().map(|pages| Images {
+            page_size: self.page_size,
+            count: self.count,
+            cookie: self.cookie,
+            state: self.state,
+            pages: Rc::clone(pages),
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        WRITE_BYTES + self.pages.as_ref().map_or(0, |pages| pages.bytes())
+    }
+
+    pub(super) fn pages(&self) -> &[Page] {
+        self.pages.as_ref().map_or(&[], |pages| pages.all())
+    }
+
+    /// Whether it was made to this database and not undone.
+    pub(super) fn is_left(&self, database: &str) -> bool {
+        self.entry.database == database && !self.entry.undone
+    }
+
+    /// It, for the journal: without its pages, and then these.
+    fn whole(&self) -> [Change<'_>; 2] {
+        let pages = Change::Pages(self.number(), Cow::Borrowed(self.pages()));
+        [self.changed(), pages]
+    }
+
+    fn changed(&self) -> Change<'_> {
+        Change::Write(Cow::Borrowed(self))
+    }
+}
+
 /// The writes.
 #[derive(Debug)]
 pub(crate) struct History {
-    pub(super) connection: Connection,
-    /// How many bytes of pages it may hold.
+    /// It is closed before the writes are dropped here, which stay in it.
+    pages: Rc<PageFile>,
+    /// The oldest first.
+    pub(super) writes: RefCell<VecDeque<Write>>,
+    journal: RefCell<Journal>,
+    /// How many bytes all writes may take together.
     room: u64,
-    /// How many it holds, where that is known.
-    bytes: Cell<Option<u64>>,
+    /// How many they take.
+    held: Cell<u64>,
+    /// How many were dropped for others, and the number of the last of them.
+    dropped: Cell<(u64, i64)>,
+    /// Whether one may be about to be undone.
+    pub(super) undoing: Cell<bool>,
 }
 
-// Pages of 32 KiB hold seven of the usual 4 KiB each. There is no other connection, and what was
-// written is there, whatever becomes of the instance.
-const TABLES: &str = "
-    PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL;
-    PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;
-    CREATE TABLE IF NOT EXISTS entry(
-        number INTEGER PRIMARY KEY, database TEXT, at TEXT, command TEXT, sql TEXT,
-        summary TEXT DEFAULT 'the call was aborted before it was counted', irreversible TEXT, undone INTEGER DEFAULT 0, bytes INTEGER, page_size INTEGER,
-        count_before INTEGER, count_after INTEGER, cookie INTEGER, state_before INTEGER, state_after INTEGER,
-        undoing_from INTEGER, undoing_to INTEGER);
-    CREATE INDEX IF NOT EXISTS undoing ON entry(database) WHERE undoing_to IS NOT NULL;
-    CREATE TABLE IF NOT EXISTS page(
-        entry INTEGER, number INTEGER, after INTEGER, before BLOB, PRIMARY KEY (entry, number))
-        WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS dropped(entries INTEGER);";
-
-/// Begins a query of [`Entry`]s.
-pub(super) const ENTRIES: &str =
-    "SELECT number, database, at, command, sql, summary, irreversible, undone, 0 FROM entry";
-
 impl History {
-    /// Opens the file called `name`, for no more than `room` bytes of pages.
+    /// Opens the record in the files `name` and `name-journal`, for no more than `room` bytes.
     ///
     /// # Errors
     ///
-    /// SQLite's.
-    pub(crate) fn open(name: &str, room: u64) -> rusqlite::Result<Self> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(name, flags)?;
-        connection.execute_batch(TABLES)?;
+    /// The storage's.
+    pub(crate) fn open(name: &str, room: u64) -> storage::Result<Self> {
+        let mut writes = BTreeMap::<i64, (Write, Vec<Page>)>::new();
+        let mut dropped = (0, 0);
+        let file = pages::open(&format!("{name}-journal"), Role::MainJournal)?;
+        let journal = Journal::open(file, |change| match change {
+            Change::Write(write) => {
+                let write = write.into_owned();
+                match writes.entry(write.entry.number) {
+                    Slot::Occupied(mut there) => there.get_mut().0 = write,
+                    Slot::Vacant(place) => _ = place.insert((write, Vec::new())),
+                }
+            }
+            Change::Pages(number, pages) => {
+                if let Some((_, there)) = writes.get_mut(&number) {
+                    *there = pages.into_owned();
+                }
+            }
+            Change::Gone(number) => _ = writes.remove(&number),
+            Change::Dropped(count, last) => dropped = (count, last),
+        })?;
+        let used = writes
+            .values()
+            .map(|(write, pages)| (pages.as_slice(), write.page_size as usize));
+        let file = PageFile::new(pages::open(name, Role::MainDatabase)?, used);
+        let file = Rc::new(file);
+        let writes: VecDeque<Write> = writes
+            .into_values()
+            .map(|(write, pages)| {
+                let is_open = write.entry.irreversible.is_none() && !write.entry.undone;
+                let pages = Pages::new(&file, write.page_size as usize, pages);
+                let pages = is_open.then(|| Rc::new(pages));
+                Write { pages, ..write }
+            })
+            .collect();
         Ok(Self {
-            connection,
+            held: Cell::new(writes.iter().map(Write::bytes).sum()),
+            writes: RefCell::new(writes),
+            journal: RefCell::new(journal),
+            pages: file,
             room,
-            bytes: Cell::default(),
+            dropped: Cell::new(dropped),
+            undoing: Cell::new(true),
         })
+    }
+
+    /// A place for the pages of a write.
+    pub(crate) fn new_pages(&self, page_size: usize) -> Pages {
+        Pages::new(&self.pages, page_size, Vec::new())
+    }
+
+    /// Puts changes down for the next instance. Without that, it finds later changes in the way of
+    /// an undo, or an undo not done, by the states of the database.
+    fn note(&self, writes: &VecDeque<Write>, changes: &[Change<'_>]) -> storage::Result<()> {
+        self.journal.borrow_mut().add(changes, || {
+            let all = writes.iter().flat_map(Write::whole);
+            all.chain([self.all_dropped()]).collect()
+        })
+    }
+
+    fn all_dropped<'a>(&self) -> Change<'a> {
+        let (count, last) = self.dropped.get();
+        Change::Dropped(count, last)
     }
 
     /// Keeps a write that is about to be committed and leads from one state to another; answers its
@@ -107,300 +225,283 @@ impl History {
     ///
     /// # Errors
     ///
-    /// SQLite's; nothing is kept then.
+    /// The storage's; nothing is kept then.
     pub(crate) fn add(
         &self,
         draft: &NewEntry<'_>,
-        (from, to): (u64, u64),
-        written: &Result<Images, Irreversible>,
-    ) -> rusqlite::Result<(i64, u64)> {
-        let transaction = self.connection.unchecked_transaction()?;
-        self.look(draft.database, from)?;
-        let none = Images::default();
+        state: (u64, u64),
+        written: Result<Images, Irreversible>,
+    ) -> storage::Result<(i64, u64)> {
+        self.look(draft.database, state.0);
+        let writes = &mut *self.writes.borrow_mut();
+        let last = writes.back().map(|write| write.entry.number);
+        let number = last.unwrap_or(self.dropped.get().1) + 1;
         let (images, irreversible) = match written {
-            Ok(images) => (images, None),
-            Err(why) => (&none, Some(why)),
+            Ok(images) => (Some(images), None),
+            Err(why) => (None, Some(why)),
         };
-        let sizes = images.pages.iter().filter_map(|page| page.before.as_ref());
-        let bytes: usize = sizes.map(Vec::len).sum();
-        let mut insert = transaction.prepare_cached(
-            "INSERT INTO entry(database, at, command, sql, irreversible, bytes, page_size,
-               count_before, count_after, cookie, state_before, state_after)
-             VALUES(?1, strftime('%Y-%m-%dT%H:%M:%SZ'), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        )?;
-        insert.execute(params![
-            draft.database,
-            draft.command,
-            draft.sql,
+        let entry = Entry {
+            number,
+            database: draft.database.to_owned(),
+            at: utc(SystemTime::now()),
+            command: draft.command.to_owned(),
+            sql: draft.sql.to_owned(),
+            summary: "the call was aborted before it was counted".to_owned(),
             irreversible,
-            bytes as i64,
-            images.page_size,
-            images.count.0,
-            images.count.1,
-            images.cookie,
-            from.cast_signed(),
-            to.cast_signed(),
-        ])?;
-        drop(insert);
-        let number = transaction.last_insert_rowid();
-        let mut put = transaction.prepare_cached("INSERT INTO page VALUES(?1, ?2, ?3, ?4)")?;
-        for page in &images.pages {
-            let after = page.after.map(u64::cast_signed);
-            put.execute(params![number, page.number, after, page.before])?;
-        }
-        drop(put);
-        let dropped = self.make_room(number, bytes as u64)?;
-        let held = self.bytes.take();
-        transaction.commit()?;
-        self.bytes.set(held);
-        Ok((number, dropped))
-    }
-
-    /// Drops the oldest entries, but not `number` with its `bytes`, until the pages of all have room.
-    fn make_room(&self, number: i64, bytes: u64) -> rusqlite::Result<u64> {
-        let mut held = match self.bytes.get() {
-            Some(held) => held + bytes,
-            None => self.held()?.bytes,
+            undone: false,
+            apart: false,
         };
-        let mut dropped: u64 = 0;
-        while held > self.room {
-            let sql = "SELECT number, bytes FROM entry WHERE number < ?1 ORDER BY number LIMIT 1";
-            let oldest = self.connection.query_row(sql, [number], |row| {
-                Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?))
-            });
-            let Some((oldest, bytes)) = oldest.optional()? else {
-                break;
-            };
-            self.forget(oldest)?;
-            held -= bytes;
-            dropped += 1;
+        let write = Write::new(entry, state, images);
+        writes.push_back(write);
+        let added = writes.iter().next_back().map(Write::whole);
+        let noted = self.note(writes, &added.into_iter().flatten().collect::<Vec<_>>());
+        if let Err(error) = noted {
+            writes.pop_back();
+            return Err(error);
         }
-        if dropped > 0 {
-            self.connection
-                .execute("INSERT INTO dropped VALUES(?1)", [dropped.cast_signed()])?;
-        }
-        self.bytes.set(Some(held));
-        Ok(dropped)
+        let bytes = writes.back().map_or(0, Write::bytes);
+        self.held.set(self.held.get() + bytes);
+        Ok((number, self.make_room(writes)))
     }
 
-    pub(super) fn forget_pages(&self, number: i64) -> rusqlite::Result<()> {
-        self.bytes.set(None);
-        let sql = "DELETE FROM page WHERE entry = ?1";
-        self.connection.execute(sql, [number]).map(drop)
+    /// Drops the oldest writes, but not the last one, until all have room; answers how many.
+    fn make_room(&self, writes: &mut VecDeque<Write>) -> u64 {
+        let (mut count, mut last) = self.dropped.get();
+        let mut gone = Vec::new();
+        while self.held.get() > self.room
+            && writes.len() > 1
+            && let Some(oldest) = writes.pop_front()
+        {
+            self.held.set(self.held.get() - oldest.bytes());
+            (count, last) = (count + 1, oldest.entry.number);
+            gone.push(Change::Gone(last));
+        }
+        if gone.is_empty() {
+            return 0;
+        }
+        self.dropped.set((count, last));
+        let dropped = gone.len() as u64;
+        gone.push(self.all_dropped());
+        let _ = self.note(writes, &gone);
+        dropped
     }
 
-    /// Notes what an entry has changed, for a reader.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn summarize(&self, number: i64, summary: &str) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached("UPDATE entry SET summary = ?2 WHERE number = ?1")?
-            .execute(params![number, summary])
-            .map(drop)
+    /// Lets `change` act on the writes, and puts down those that it names, with their pages if it says so.
+    pub(super) fn change(&self, change: impl FnOnce(&mut VecDeque<Write>) -> Vec<(i64, bool)>) {
+        let writes = &mut *self.writes.borrow_mut();
+        let named = change(writes);
+        self.held.set(writes.iter().map(Write::bytes).sum());
+        let changes: Vec<Change<'_>> = named
+            .into_iter()
+            .flat_map(|(number, pages)| match find(writes, number) {
+                Some(write) => {
+                    Vec::from_iter(write.whole().into_iter().take(1 + usize::from(pages)))
+                }
+                None => vec![Change::Gone(number)],
+            })
+            .collect();
+        if !changes.is_empty() {
+            let _ = self.note(writes, &changes);
+        }
+    }
+
+    /// Notes what a write has changed, for a reader.
+    pub(crate) fn summarize(&self, number: i64, summary: String) {
+        let writes = &mut *self.writes.borrow_mut();
+        if let Ok(at) = writes.binary_search_by_key(&number, Write::number) {
+            writes[at].entry.summary = summary;
+            let _ = self.note(writes, &[writes[at].changed()]);
+        }
     }
 
     /// Sees by the `state` that a database is in what became of the last things that were about to
     /// be committed when a call was aborted.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn look(&self, database: &str, state: u64) -> rusqlite::Result<()> {
-        let undoing = self
-            .connection
-            .prepare_cached(
-                "SELECT number, undoing_from, undoing_to FROM entry
-                 WHERE database = ?1 AND undoing_to IS NOT NULL",
-            )?
-            .query_row([database], states)
-            .optional()?;
-        if let Some((number, from, to)) = undoing {
-            if to == state {
-                self.mark_undone(number, from, to)?;
-            } else {
-                self.connection.execute(
-                    "UPDATE entry SET undoing_to = NULL WHERE number = ?1",
-                    [number],
-                )?;
+    pub(crate) fn look(&self, database: &str, state: u64) {
+        if self.undoing.get() {
+            let undoing = self.writes.borrow().iter().find_map(|write| {
+                let undoing = write.undoing.filter(|_| write.entry.database == database);
+                undoing.map(|states| (write.number(), states))
+            });
+            match undoing {
+                Some((number, states)) if states.1 == state => self.mark_undone(number, states),
+                Some((number, _)) => self.change(|writes| {
+                    if let Some(write) = find_mut(writes, number) {
+                        write.undoing = None;
+                    }
+                    vec![(number, false)]
+                }),
+                None => {}
             }
+            let is_undoing = |write: &Write| write.undoing.is_some();
+            self.undoing
+                .set(self.writes.borrow().iter().any(is_undoing));
         }
-        let last = self
-            .connection
-            .prepare_cached(
-                "SELECT number, state_before, state_after FROM entry
-                 WHERE database = ?1 AND NOT undone ORDER BY number DESC LIMIT 1",
-            )?
-            .query_row([database], states)
-            .optional()?;
-        match last {
-            Some((number, before, after)) if before == state && after != state => {
-                self.forget(number)
-            }
-            _ => Ok(()),
+        let last = self.last_write(database, |last| (last.number(), last.state));
+        if let Some((number, (before, after))) = last
+            && before == state
+            && after != state
+        {
+            self.forget(number);
         }
     }
 
-    /// Forgets an entry whose write was not committed.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn forget(&self, number: i64) -> rusqlite::Result<()> {
-        self.forget_pages(number)?;
-        let sql = "DELETE FROM entry WHERE number = ?1";
-        self.connection.execute(sql, [number]).map(drop)
-    }
-
-    /// What is held of all databases.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn held(&self) -> rusqlite::Result<Held> {
-        let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM entry
-                   WHERE NOT undone AND irreversible IS NULL";
-        self.connection.query_row(sql, [], |row| {
-            let number = |at| row.get(at).map(i64::cast_unsigned);
-            Ok(Held {
-                writes: number(0)?,
-                bytes: number(1)?,
-                room: self.room,
-            })
-        })
+    /// Forgets a write that was not committed.
+    pub(crate) fn forget(&self, number: i64) {
+        self.change(|writes| {
+            writes.retain(|write| write.number() != number);
+            vec![(number, false)]
+        });
     }
 
     /// A commit changed nothing but the state of a database.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn go_on(&self, database: &str, (from, to): (u64, u64)) -> rusqlite::Result<()> {
-        self.look(database, from)?;
-        let sql = "UPDATE entry SET state_after = ?3
-                   WHERE database = ?1 AND state_after = ?2 AND NOT undone";
-        let states = params![database, from.cast_signed(), to.cast_signed()];
-        self.connection.execute(sql, states).map(drop)
-    }
-
-    /// The latest entries of a database, the latest first.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn list(&self, database: &str, most: u32) -> rusqlite::Result<Vec<Entry>> {
-        let mut statement = self.connection.prepare(
-            "SELECT number, database, at, command, sql, summary, irreversible, undone,
-               NOT undone AND state_before <> lag(state_after, 1, state_before)
-                 OVER (PARTITION BY undone ORDER BY number)
-             FROM entry WHERE database = ?1 ORDER BY number DESC LIMIT ?2",
-        )?;
-        statement
-            .query_map(params![database, most], entry)?
+    pub(crate) fn go_on(&self, database: &str, (from, to): (u64, u64)) {
+        self.look(database, from);
+        self.change(|writes| {
+            let here = |write: &&mut Write| write.is_left(database) && write.state.1 == from;
+            let here = writes.iter_mut().filter(here);
+            here.map(|write| {
+                write.state.1 = to;
+                (write.number(), false)
+            })
             .collect()
+        });
     }
 
-    /// How many entries were dropped because there was no room for them.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn dropped(&self) -> rusqlite::Result<u64> {
-        let sql = "SELECT coalesce(sum(entries), 0) FROM dropped";
-        let dropped: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
-        Ok(dropped.unsigned_abs())
+    /// What is there of a database that was replaced by another file can never be undone.
+    pub(crate) fn replaced(&self, database: &str) {
+        self.change(|writes| {
+            let left = writes.iter_mut().filter(|write| write.is_left(database));
+            left.map(|write| {
+                let why = "the file of the database was replaced by another one after it";
+                write.entry.irreversible = Some(why.to_owned());
+                write.pages = None;
+                (write.number(), true)
+            })
+            .collect()
+        });
     }
 
-    /// The last entry of a database that was not undone.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn last(&self, database: &str) -> rusqlite::Result<Option<Entry>> {
-        let sql =
-            format!("{ENTRIES} WHERE database = ?1 AND NOT undone ORDER BY number DESC LIMIT 1");
-        self.connection
-            .query_row(&sql, [database], entry)
-            .optional()
+    /// What is held of all databases.
+    pub(crate) fn held(&self) -> Held {
+        let writes = self.writes.borrow();
+        let open = |write: &&Write| !write.entry.undone && write.entry.irreversible.is_none();
+        Held {
+            writes: writes.iter().filter(open).count() as u64,
+            bytes: writes.iter().filter(open).map(Write::bytes).sum(),
+            room: self.room,
+        }
     }
 
-    /// The entry of that number.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn find(&self, number: i64) -> rusqlite::Result<Option<Entry>> {
-        let sql = format!("{ENTRIES} WHERE number = ?1");
-        self.connection.query_row(&sql, [number], entry).optional()
+    /// The latest writes of a database, the latest first.
+    pub(crate) fn list(&self, database: &str, most: u32) -> Vec<Entry> {
+        let writes = self.writes.borrow();
+        let mut reached = None;
+        let here = writes
+            .iter()
+            .filter(|write| write.entry.database == database);
+        let mut listed: Vec<Entry> = here
+            .map(|write| {
+                let mut entry = write.entry.clone();
+                if !entry.undone {
+                    entry.apart = reached.is_some_and(|reached| reached != write.state.0);
+                    reached = Some(write.state.1);
+                }
+                entry
+            })
+            .collect();
+        listed.reverse();
+        listed.truncate(most as usize);
+        listed
     }
 
-    /// Whether the entry of that number was dropped.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn was_dropped(&self, number: i64) -> rusqlite::Result<bool> {
-        let sql = "SELECT ?1 > 0 AND ?1 < ifnull(min(number), 0) FROM entry";
-        self.connection.query_row(sql, [number], |row| row.get(0))
+    /// How many writes were dropped because there was no room for them.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.get().0
     }
 
-    /// The pages of an entry.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub(crate) fn images(&self, number: i64) -> rusqlite::Result<Images> {
-        let mut images = self.connection.query_row(
-            "SELECT page_size, count_before, count_after, state_before, state_after, cookie
-             FROM entry WHERE number = ?1",
-            [number],
-            |row| {
-                Ok(Images {
-                    page_size: row.get(0)?,
-                    count: (row.get(1)?, row.get(2)?),
-                    cookie: row.get(5)?,
-                    state: (
-                        row.get::<_, i64>(3)?.cast_unsigned(),
-                        row.get::<_, i64>(4)?.cast_unsigned(),
-                    ),
-                    pages: Vec::new(),
-                })
-            },
-        )?;
-        let sql = "SELECT number, after, before FROM page WHERE entry = ?1 ORDER BY number";
-        images.pages = self
-            .connection
-            .prepare(sql)?
-            .query_map([number], |row| {
-                Ok(Page {
-                    number: row.get(0)?,
-                    after: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
-                    before: row.get(2)?,
-                })
-            })?
-            .collect::<rusqlite::Result<_>>()?;
-        Ok(images)
+    fn last_write<T>(&self, database: &str, tell: impl FnOnce(&Write) -> T) -> Option<T> {
+        let writes = self.writes.borrow();
+        let last = writes.iter().rfind(|write| write.is_left(database));
+        last.map(tell)
+    }
+
+    /// The last write of a database that was not undone.
+    pub(crate) fn last(&self, database: &str) -> Option<Entry> {
+        self.last_write(database, |last| last.entry.clone())
+    }
+
+    /// The write of that number.
+    pub(crate) fn find(&self, number: i64) -> Option<Entry> {
+        find(&self.writes.borrow(), number).map(|write| write.entry.clone())
+    }
+
+    /// Whether the write of that number was dropped.
+    pub(crate) fn was_dropped(&self, number: i64) -> bool {
+        (1..=self.dropped.get().1).contains(&number)
+    }
+
+    /// What undoes a write.
+    pub(crate) fn images(&self, number: i64) -> Option<Images> {
+        let writes = self.writes.borrow();
+        find(&writes, number).and_then(Write::images)
     }
 }
 
-/// A row of a number and two states.
-fn states(row: &Row<'_>) -> rusqlite::Result<(i64, u64, u64)> {
-    let state = |at| row.get(at).map(i64::cast_unsigned);
-    Ok((row.get(0)?, state(1)?, state(2)?))
+/// The write of that number.
+pub(super) fn find(writes: &VecDeque<Write>, number: i64) -> Option<&Write> {
+    let at = writes.binary_search_by_key(&number, Write::number);
+    writes.get(at.ok()?)
 }
 
-/// A row of [`ENTRIES`].
-pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        number: row.get(0)?,
-        database: row.get(1)?,
-        at: row.get(2)?,
-        command: row.get(3)?,
-        sql: row.get(4)?,
-        summary: row.get(5)?,
-        irreversible: row.get(6)?,
-        undone: row.get(7)?,
-        apart: row.get(8)?,
-    })
+/// The same, to be changed.
+pub(super) fn find_mut(writes: &mut VecDeque<Write>, number: i64) -> Option<&mut Write> {
+    let at = writes.binary_search_by_key(&number, Write::number);
+    writes.get_mut(at.ok()?)
+}
+
+/// A time as SQLite writes it, in UTC.
+fn utc(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = since.unwrap_or_default().as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March, 400 of them have 146,097 days
+    // (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_as_sqlite_tells_it() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let day = 86_400;
+        let near = [0, 951_782_400, 1_709_164_800, 4_107_542_400, 1_735_689_599];
+        let spread = (0..300).map(|step| step * 17_345_678);
+        for seconds in near
+            .into_iter()
+            .flat_map(|at| [at, at + day - 1, at + day])
+            .chain(spread)
+        {
+            let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?1, 'unixepoch')";
+            let told: String = connection
+                .query_row(sql, [seconds as i64], |row| row.get(0))
+                .unwrap();
+            assert_eq!(
+                utc(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
+                told
+            );
+        }
+    }
 }

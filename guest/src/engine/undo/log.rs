@@ -1,10 +1,12 @@
 //! What a transaction appends to a write-ahead log
-//! (<https://www.sqlite.org/fileformat2.html#walformat>), seen write by write.
+//! (<https://www.sqlite.org/fileformat2.html#walformat>), seen write by write, and the pages that it
+//! replaces. The write is the only one, and SQLite keeps what it began with until its end.
 
 use std::collections::BTreeMap;
 
 use super::capture::content;
-use super::tap::{INDEX_STATE, OpenFile};
+use super::index::{self, Index, STATE};
+use super::tap::{Below, OpenFile};
 
 /// The header of a log, and of each frame in it, in bytes.
 const LOG_HEADER: u64 = 32;
@@ -15,13 +17,18 @@ const FRAME_HEADER: u64 = 24;
 pub(super) struct Log {
     database: OpenFile,
     pub(super) page_size: usize,
-    /// Its state when the first frame came, and behind the last one.
-    pub(super) before: Option<[u8; INDEX_STATE]>,
-    pub(super) after: [u8; INDEX_STATE],
-    /// The pages of the database behind the last frame; 0 unless it commits.
+    /// The log when the first frame came, if it could be read.
+    pub(super) before: Option<Index>,
+    /// Pages of the database then.
+    pub(super) pages_before: u32,
+    /// The state of the database behind the last frame.
+    pub(super) after: [u8; STATE],
+    /// Its pages then; 0 unless the last frame commits.
     pub(super) pages: u32,
-    /// The pages and hashes of their contents, by the numbers of their frames.
+    /// Pages that were there before and hashes of their contents, by the numbers of their frames.
     frames: BTreeMap<u32, (u32, u64)>,
+    /// The last frame.
+    last: u32,
     /// The header whose page is about to follow.
     header: Option<Header>,
     /// The first frame whose page was written again; the headers from there on are written again
@@ -37,7 +44,7 @@ struct Header {
     /// The pages of the database if it commits.
     pages: u32,
     /// As it stands in the wal-index then.
-    state: [u8; INDEX_STATE],
+    state: [u8; STATE],
 }
 
 impl Log {
@@ -46,9 +53,11 @@ impl Log {
             database,
             page_size: page_size as usize,
             before: None,
-            after: [0; INDEX_STATE],
+            pages_before: 0,
+            after: [0; STATE],
             pages: 0,
             frames: BTreeMap::new(),
+            last: 0,
             header: None,
             rewritten: None,
         }
@@ -73,11 +82,17 @@ impl Log {
     fn header(&mut self, frame: u32, data: &[u8]) -> bool {
         let word = |at: usize| u32::from_be_bytes(data[at..at + 4].try_into().unwrap_or_default());
         // In the order of this machine.
-        let mut state = [0; INDEX_STATE];
+        let mut state = [0; STATE];
         for (to, from) in [(0, 4), (4, 16), (8, 20)] {
             state[to..to + 4].copy_from_slice(&word(from).to_ne_bytes());
         }
-        self.before = self.before.or_else(|| self.database.index_state());
+        if self.last == 0 && self.before.is_none() {
+            self.before = Index::look(self.database);
+            match self.before.and_then(|index| self.count(&index)) {
+                Some(pages) => self.pages_before = pages,
+                None => self.before = None,
+            }
+        }
         self.header = Some(Header {
             frame,
             page: word(0),
@@ -85,11 +100,19 @@ impl Log {
             state,
         });
         let again = self.rewritten.is_some_and(|first| frame >= first);
-        if again && self.pages > 0 && self.last() == Some(frame) {
+        if again && self.pages > 0 && self.last == frame {
             self.after = state;
             return true;
         }
         false
+    }
+
+    /// The pages of the database, when the first frame comes.
+    fn count(&self, index: &Index) -> Option<u32> {
+        match index.pages() {
+            0 => self.database.below().pages(self.page_size),
+            pages => Some(pages),
+        }
     }
 
     fn page(&mut self, frame: u32, data: &[u8]) -> bool {
@@ -98,8 +121,11 @@ impl Log {
                 // What was behind it was rolled back to a savepoint.
                 self.frames.split_off(&frame);
                 self.rewritten = self.rewritten.filter(|first| *first < frame);
-                self.frames
-                    .insert(frame, (header.page, content(header.page, data)));
+                if header.page <= self.pages_before {
+                    let frames = &mut self.frames;
+                    frames.insert(frame, (header.page, content(header.page, data)));
+                }
+                self.last = frame;
                 self.pages = header.pages;
                 self.after = header.state;
                 self.pages > 0 && self.rewritten.is_none()
@@ -107,6 +133,8 @@ impl Log {
             None => {
                 if let Some((page, hash)) = self.frames.get_mut(&frame) {
                     *hash = content(*page, data);
+                }
+                if frame <= self.last {
                     self.rewritten = Some(self.rewritten.map_or(frame, |first| first.min(frame)));
                 }
                 false
@@ -114,17 +142,36 @@ impl Log {
         }
     }
 
-    fn last(&self) -> Option<u32> {
-        self.frames.last_key_value().map(|(frame, _)| *frame)
+    /// The pages that were there before, and hashes of their contents; none for those that are cut off.
+    pub(super) fn contents(&self) -> BTreeMap<u32, Option<u64>> {
+        let written = self.frames.values();
+        let mut contents: BTreeMap<_, _> =
+            written.map(|(page, hash)| (*page, Some(*hash))).collect();
+        contents.extend((self.pages + 1..=self.pages_before).map(|page| (page, None)));
+        contents
     }
 
-    /// The pages as they are, by number: hashes of their contents.
-    pub(super) fn contents(&self) -> BTreeMap<u32, u64> {
-        self.frames.values().copied().collect()
+    /// A page as it was before; `log` is the file that is written to. Whether it could be read.
+    pub(super) fn old(&self, log: &Below, number: u32, page: &mut [u8]) -> bool {
+        let Some(Ok(frame)) = self.before.map(|index| index.frame(number)) else {
+            return false;
+        };
+        let size = self.page_size as u64;
+        match frame {
+            Some(frame) => {
+                let before = u64::from(frame - 1) * (size + FRAME_HEADER);
+                log.read(LOG_HEADER + before + FRAME_HEADER, page)
+            }
+            None => self
+                .database
+                .below()
+                .read(u64::from(number - 1) * size, page),
+        }
     }
 
     /// Whether what was seen was committed.
     pub(super) fn is_committed(&self) -> bool {
-        self.pages > 0 && self.before != self.database.index_state()
+        let before = self.before.map(|index| index.state);
+        self.pages > 0 && before != index::state(self.database)
     }
 }

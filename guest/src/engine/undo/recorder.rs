@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::capture::{BeforeCommit, Commit, Irreversible};
+use super::capture::{BeforeCommit, Commit, Irreversible, unkept};
 use super::history::{History, NewEntry};
 
 /// Characters of a write's SQL that are kept.
@@ -21,6 +21,8 @@ pub(crate) struct Recorder {
     pub(crate) command: String,
     /// The beginning of the write's SQL.
     pub(crate) sql: RefCell<String>,
+    /// Whether it replaces everything.
+    pub(crate) replaces: bool,
     pub(crate) outcome: RefCell<Outcome>,
 }
 
@@ -71,7 +73,7 @@ impl Recorder {
             let mut outcome = self.outcome.borrow_mut();
             outcome.state = Some(commit.state.1);
             outcome.same = true;
-            let _ = self.history.go_on(&self.database, commit.state);
+            self.history.go_on(&self.database, commit.state);
             return true;
         }
         self.put_down(commit)
@@ -91,14 +93,14 @@ impl Recorder {
             };
             if let Some(number) = outcome.number.take() {
                 // Its commit goes on behind where it seemed to end.
-                let _ = self.history.forget(number);
+                self.history.forget(number);
             }
-            match self.history.add(&entry, commit.state, &commit.images) {
+            match self.history.add(&entry, commit.state, commit.images) {
                 Ok((number, dropped)) => {
                     outcome.number = Some(number);
                     outcome.dropped += dropped;
                 }
-                Err(error) => outcome.irreversible = Some(format!("its record failed ({error})")),
+                Err(error) => outcome.irreversible = Some(unkept(error)),
             }
         }
         outcome.refused = self.required && outcome.irreversible.is_some();

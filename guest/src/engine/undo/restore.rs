@@ -3,18 +3,19 @@
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::Null;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ffi, params};
 
 use super::capture::{BeforeCommit, COOKIE, Capture, End, Images, MARKS, content, cookie, hash};
-use super::tap::{INDEX_STATE, OpenFile};
+use super::index::{self, STATE};
+use super::tap::OpenFile;
+use crate::storage::ErrorCode;
 
 /// The byte whose page SQLite never uses, <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
 const LOCK_BYTE: u32 = 0x4000_0000;
 
 /// Takes a write back on `connection`, which is used for nothing else, or says that something is in
 /// the way; nothing was changed then. `before_commit` hears the states of the database before and
-/// after ([`Images::state`]) just before it is done, and whether it may be is its answer. The
-/// state after is the answer of this.
+/// after ([`Images::state`]) just before it is done. The state after is the answer of this.
 ///
 /// # Errors
 ///
@@ -22,7 +23,7 @@ const LOCK_BYTE: u32 = 0x4000_0000;
 pub(crate) fn put_back(
     connection: &Connection,
     images: &Images,
-    mut before_commit: impl FnMut((u64, u64)) -> bool + 'static,
+    mut before_commit: impl FnMut((u64, u64)) + 'static,
 ) -> rusqlite::Result<Result<u64, Conflict>> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     connection.execute_batch("CREATE TEMP TABLE put(number INTEGER PRIMARY KEY, page, data)")?;
@@ -32,7 +33,11 @@ pub(crate) fn put_back(
     if !certain && !now.holds_after(connection, images)? {
         return Ok(Err(now.conflict()));
     }
-    let ask: BeforeCommit = Box::new(move |commit| before_commit(commit.state));
+    let from = now.state;
+    let ask: BeforeCommit = Box::new(move |commit| {
+        before_commit((from, commit.state.1));
+        true
+    });
     // It takes no pages.
     let Ok(capture) = Capture::start(connection, 0, None, ask)? else {
         return Ok(Err(now.conflict()));
@@ -64,7 +69,7 @@ pub(crate) fn state(connection: &Connection) -> rusqlite::Result<u64> {
 /// Whether a state tells nothing: that of every write-ahead log that is empty, or holds nothing but
 /// what was not committed.
 pub(crate) fn tells_nothing(state: u64) -> bool {
-    state == hash(&[0; INDEX_STATE])
+    state == hash(&[0; STATE])
 }
 
 /// Whether a database is as it was before a write.
@@ -77,10 +82,10 @@ pub(crate) fn is_not_made(connection: &Connection, images: &Images) -> rusqlite:
     if now.count != images.count.0 {
         return Ok(false);
     }
-    for was in images.pages.iter().filter(|page| page.number <= now.count) {
+    for was in images.pages.all() {
         let is = content(was.number, &page(connection, was.number)?);
-        let before = was.before.as_ref();
-        if before.map(|before| content(was.number, before)) != Some(is) {
+        let before = images.pages.read(was);
+        if before.map(|before| content(was.number, &before)) != Ok(is) {
             return Ok(false);
         }
     }
@@ -111,7 +116,7 @@ impl Now {
         };
         let log = OpenFile::database(connection)
             .filter(|_| first.get(18..20) == Some(&[2, 2]))
-            .and_then(|file| file.index_state());
+            .and_then(index::state);
         let state = match log {
             Some(log) => hash(&log),
             None if first.is_empty() => 0,
@@ -133,7 +138,7 @@ impl Now {
         if images.count != (self.count, self.count) || images.cookie != cookie(&self.first) {
             return Ok(false);
         }
-        for left in &images.pages {
+        for left in images.pages.all() {
             if left.after != Some(content(left.number, &page(connection, left.number)?)) {
                 return Ok(false);
             }
@@ -180,16 +185,10 @@ impl Now {
 /// Lays ready what is to be written, in order.
 fn stage(connection: &Connection, images: &Images, now: &Now) -> rusqlite::Result<()> {
     let mut put = connection.prepare("INSERT INTO temp.put(page, data) VALUES(?1, ?2)")?;
-    let pages = || {
-        images
-            .pages
-            .iter()
-            .map(|page| (page.number, page.before.as_deref()))
-    };
-    for (number, before) in pages().filter(|(number, _)| *number > 1) {
-        if let Some(before) = before {
-            put.execute(params![number, before])?;
-        }
+    let pages = images.pages.all();
+    let before = |page| images.pages.read(page).map_err(lost);
+    for page in pages.iter().filter(|page| page.number > 1) {
+        put.execute(params![page.number, before(page)?])?;
     }
     let count = images.count.0.max(1);
     // What is cut off passes through the journal only if it is written to.
@@ -201,13 +200,19 @@ fn stage(connection: &Connection, images: &Images, now: &Now) -> rusqlite::Resul
     // Page 1 comes last, and behind it where the file ends, which any other page would forget.
     if images.count.0 == 0 {
         put.execute(params![1, now.nothing()])?;
-    } else if let Some((1, Some(before))) = pages().next() {
-        put.execute(params![1, now.merge(before)])?;
+    } else if let Some(first) = pages.first().filter(|page| page.number == 1) {
+        put.execute(params![1, now.merge(&before(first)?)])?;
     }
     if now.count > count {
         put.execute(params![count + 1, Null])?;
     }
     Ok(())
+}
+
+/// The error for a page that the record does not give.
+fn lost(error: ErrorCode) -> rusqlite::Error {
+    let what = format!("the record could not be read: {}", error.in_words());
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_READ), Some(what))
 }
 
 /// Whether all indexes still agree with their tables, and all references with their keys. Where
@@ -220,7 +225,7 @@ fn is_whole(connection: &Connection) -> rusqlite::Result<bool> {
         Ok(check == "ok" && !astray.exists([])?)
     };
     match checked() {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(false),
+        Err(error) if error.sqlite_error_code() == Some(ffi::ErrorCode::Unknown) => Ok(false),
         checked => checked,
     }
 }

@@ -13,14 +13,8 @@ use std::ptr;
 
 use rusqlite::{Connection, ffi};
 
-/// Length of the part of the wal-index's header that tells one state of the database from all
-/// others, in bytes: the number of its pages, and the checksum over all frames of the log. It stays
-/// when the log is begun anew (`WalIndexHdr`, `walRestartHdr` in SQLite's `wal.c`).
-pub(super) const INDEX_STATE: usize = 12;
-/// Where it starts.
-const INDEX_STATE_AT: usize = 20;
 /// The size of one region of the wal-index, in bytes.
-const REGION: c_int = 32768;
+pub(super) const REGION: usize = 32768;
 
 /// What passes through a tap is handed to this, before it reaches the file.
 pub(super) trait Watcher {
@@ -60,8 +54,14 @@ impl Below {
         matches!(code, Some(ffi::SQLITE_OK | ffi::SQLITE_IOERR_SHORT_READ))
     }
 
+    /// How many pages the file has.
+    pub(super) fn pages(&self, page_size: usize) -> Option<u32> {
+        let pages = self.size()? / page_size.max(1) as u64;
+        u32::try_from(pages).ok()
+    }
+
     /// The size of the file, in bytes.
-    pub(super) fn size(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         let mut size = 0;
         // SAFETY: the file is open while it is tapped.
         let code = unsafe {
@@ -114,6 +114,12 @@ impl<W: Watcher> Tap<W> {
         // SAFETY: SQLite looks the methods up for every call, and these live until `drop`.
         unsafe { (*file.0).pMethods = tapped.cast() };
         Self { tapped }
+    }
+
+    /// The file that is tapped, which is open.
+    pub(super) fn below(&self) -> Below {
+        // SAFETY: it lives as long as `self`.
+        unsafe { &*self.tapped }.below
     }
 
     /// What has watched.
@@ -251,32 +257,44 @@ impl OpenFile {
         }
     }
 
-    /// The state of a database with a write-ahead log, which every commit changes and no
-    /// checkpoint. None where the wal-index is not shared.
-    pub(super) fn index_state(&self) -> Option<[u8; INDEX_STATE]> {
+    /// The file, for reading.
+    pub(super) fn below(self) -> Below {
+        // SAFETY: the file is open, so that it has methods.
+        let methods = unsafe { (*self.0).pMethods };
+        Below {
+            file: self.0,
+            methods,
+        }
+    }
+
+    /// Copies `buffer.len()` bytes of the wal-index at `offset`, which lie within one of its regions.
+    /// False where the index is not shared, or not so long.
+    pub(super) fn read_index(self, offset: usize, buffer: &mut [u8]) -> bool {
         let mut region: *mut c_void = ptr::null_mut();
-        let mut state = [0; INDEX_STATE];
-        // SAFETY: the file is open; the first region is mapped since the log is in use, and its
-        // header is copied as SQLite itself copies it.
+        let (number, within) = (offset / REGION, offset % REGION);
+        if within + buffer.len() > REGION {
+            return false;
+        }
+        // SAFETY: the file is open; the region is mapped since the log is in use, and it is copied
+        // as SQLite itself copies it.
         unsafe {
             let methods = (*self.0).pMethods;
             if (*methods).iVersion < 2 {
-                return None;
+                return false;
             }
-            let map = (*methods).xShmMap?;
-            let code = map(self.0, 0, REGION, 0, &raw mut region);
+            let Some(map) = (*methods).xShmMap else {
+                return false;
+            };
+            let code = map(self.0, number as c_int, REGION as c_int, 0, &raw mut region);
             if code & 0xff != ffi::SQLITE_OK && code & 0xff != ffi::SQLITE_READONLY
                 || region.is_null()
             {
-                return None;
+                return false;
             }
-            ptr::copy_nonoverlapping(
-                region.cast::<u8>().add(INDEX_STATE_AT),
-                state.as_mut_ptr(),
-                INDEX_STATE,
-            );
+            let from = region.cast::<u8>().add(within);
+            ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), buffer.len());
         }
-        Some(state)
+        true
     }
 }
 

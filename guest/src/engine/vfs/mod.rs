@@ -10,6 +10,8 @@
 )]
 
 mod codes;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod file;
 #[cfg(any(test, target_family = "wasm"))]
 mod local_time;
@@ -118,6 +120,14 @@ pub fn local() -> &'static CStr {
         register(NAME, &crate::storage::local::Local, |_| {}, false).expect("registered");
     });
     NAME
+}
+
+/// Whether this thread's databases are on a layer that fails on demand, in unit tests.
+pub(crate) fn is_faulty() -> bool {
+    #[cfg(test)]
+    return faulty::is_in_use();
+    #[cfg(not(test))]
+    false
 }
 
 /// The layer behind a `sqlite3_vfs` of ours.

@@ -16,8 +16,6 @@ pub(super) struct Stream {
     /// What every row of `insert` starts with.
     prefix: String,
     begun: bool,
-    /// A number, as text.
-    number: Vec<u8>,
 }
 
 impl Stream {
@@ -37,7 +35,6 @@ impl Stream {
             columns: columns.to_vec(),
             prefix,
             begun: false,
-            number: Vec::new(),
         }
     }
 
@@ -136,7 +133,7 @@ impl Stream {
         Ok(())
     }
 
-    fn separated(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+    fn separated(&self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let separator = self.format.column_separator.as_bytes();
         let escape = self.format.escape;
         for (index, value) in values.iter().enumerate() {
@@ -146,11 +143,7 @@ impl Stream {
             match (self.format.mode, value) {
                 (_, Value::Null) => out.write_all(self.format.nullvalue.as_bytes())?,
                 (Mode::Quote, value) => literal(out, value, escape)?,
-                (_, Value::Integer(_) | Value::Real(_)) => {
-                    self.number.clear();
-                    quoted::put_number(&mut self.number, value);
-                    out.write_all(&self.number)?;
-                }
+                (_, Value::Integer(_) | Value::Real(_)) => out.write_all(&plain(value))?,
                 (Mode::Tcl, Value::Blob(bytes)) => quoted::tcl_bytes(out, bytes)?,
                 (Mode::Tcl, value) => quoted::tcl(out, &plain(value))?,
                 (Mode::Csv, value) => quoted::csv(out, &plain(value), separator, escape)?,

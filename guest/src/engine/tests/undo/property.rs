@@ -3,11 +3,11 @@
 //! `SQLARIUM_UNDO_CASES` says how many cases, `SQLARIUM_UNDO_SEED` which is the first: 10,000 of
 //! them take some minutes.
 
-use super::undo::{contents, recorded_in};
-use super::*;
+use super::{contents, recorded_in, undo};
+use crate::engine::tests::*;
 
 /// Random numbers that a seed repeats (<https://prng.di.unimi.it/splitmix64.c>).
-pub(super) struct Dice(pub(super) u64);
+pub(in crate::engine::tests) struct Dice(pub(in crate::engine::tests) u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
@@ -18,7 +18,7 @@ impl Dice {
         bits ^ (bits >> 31)
     }
 
-    pub(super) fn below(&mut self, count: u64) -> u64 {
+    pub(in crate::engine::tests) fn below(&mut self, count: u64) -> u64 {
         self.next() % count
     }
 
@@ -26,7 +26,7 @@ impl Dice {
         self.below(count) == 0
     }
 
-    pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    pub(in crate::engine::tests) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len() as u64) as usize]
     }
 }
@@ -334,7 +334,7 @@ fn whatever_is_written_is_undone_exactly() {
         for before in states.iter().rev().take(writes.len()) {
             let sql = writes.join("\n");
             writes.pop();
-            let done = super::undo::undo(&mut engine);
+            let done = undo(&mut engine);
             assert!(done.is_ok(), "seed {seed}: {how}: {sql}: {done:?}");
             let after = state(&mut engine);
             let differs = before.iter().zip(&after).find(|(one, other)| one != other);
@@ -369,7 +369,7 @@ fn what_others_write_between_is_never_damaged() {
         let _ = contents(&other);
         let meddled = dice.one_in(3) || other.execute_batch(&meddle).is_err();
         let before = contents(&other).unwrap();
-        let done = super::undo::undo(&mut engine);
+        let done = undo(&mut engine);
         // A new connection: FTS5 checks its index by what it remembers of it.
         let after = contents(&Connection::open(&path).unwrap()).unwrap();
         let told = format!("seed {seed}: {how}: {sql}; {meddle}: {meddled}: {written:?}: {done:?}");

@@ -4,9 +4,9 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::undo::{everything, past, recorded_in, undo};
-use super::undo_property::{Dice, number_from};
-use super::*;
+use super::property::{Dice, number_from};
+use super::{everything, past, recorded_in, undo};
+use crate::engine::tests::*;
 
 /// Names the folder to work in, for the process that is to be killed.
 const FOLDER: &str = "SQLARIUM_UNDO_KILLED";
@@ -46,7 +46,7 @@ fn killed(folder: &Path, after: u64) {
         .args([
             "--ignored",
             "--exact",
-            "engine::tests::undo_killed::to_be_killed",
+            "engine::tests::undo::killed::to_be_killed",
         ])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
