@@ -16,6 +16,18 @@ pub(crate) fn is(name: &str) -> bool {
     }
 }
 
+/// A name as it can stand in SQL: as it is, or in double quotes if it has to.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !is(name);
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
 /// Every keyword, in upper case.
 pub(crate) fn all() -> Vec<String> {
     #[expect(unsafe_code, reason = "rusqlite does not wrap it")]

@@ -45,7 +45,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
 }
 
 /// The values that the call gives for its statement's parameters.
-pub(super) fn params(arguments: &Arguments) -> Result<Params, Failure> {
+pub(in crate::command) fn params(arguments: &Arguments) -> Result<Params, Failure> {
     arguments
         .json("params")
         .map_or(Ok(Params::None), Params::from_json)

@@ -151,6 +151,8 @@ fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Resul
         (C::SQLITE_DBCONFIG_DQS_DML, false),
         (C::SQLITE_DBCONFIG_DQS_DDL, false),
         (C::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
+        // Counts each instruction; `explain` turns it on.
+        (C::SQLITE_DBCONFIG_STMT_SCANSTATUS, false),
         // Off in the sqlite3 program, for compatibility's sake. A client that writes without
         // knowing the schema is better refused than left to break references.
         (C::SQLITE_DBCONFIG_ENABLE_FKEY, true),

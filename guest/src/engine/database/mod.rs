@@ -15,6 +15,7 @@ mod check;
 mod dry_run;
 mod dumped;
 mod effects;
+mod explained;
 mod followed;
 mod met;
 mod new_rows;
@@ -296,17 +297,6 @@ impl Database {
             WriteMode::Keep => self.kept(sql, || self.transact(sql)),
             WriteMode::DryRun => self.dry_run(|| self.statements(sql, Mode::Try)),
         };
-        self.end(result)
-    }
-
-    /// Tells how SQLite would run one statement, and whether it reads or writes; runs nothing.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Database::query`], but for writing.
-    pub fn explain(&mut self, sql: &str) -> Result<Output, Failure> {
-        self.begin(Access::Read)?;
-        let result = self.plan(sql);
         self.end(result)
     }
 

@@ -88,7 +88,7 @@ impl Database {
         Ok(output)
     }
 
-    pub(super) fn plan(&self, sql: &str) -> Result<Output, Failure> {
+    pub(super) fn plan(&self, sql: &str, params: &Params) -> Result<Output, Failure> {
         let (statement, _) = self.prepare(sql, Mode::Explain)?;
         let explained = statement.is_explain();
         drop(statement);
@@ -104,6 +104,9 @@ impl Database {
                 Status::Internal,
                 "SQLite returned no plan for the statement.",
             ));
+        }
+        if *params != Params::None {
+            params.bind(&mut statement, &wrapped)?;
         }
         let reads = statement.readonly();
         self.authorizer.run(Mode::Read);

@@ -6,6 +6,7 @@
 //! - [`blame`]: which part of the schema an error comes from.
 //! - [`foreign`]: what of it only the program brings that made the file. [`soundness`]: SQLite's check.
 //! - [`pattern`]: LIKE patterns for names.
+//! - [`trial`]: indexes that would help a statement.
 //! - [`resolve`]: the table or view that a call names. [`lookup`]: what a name in an error may have meant.
 
 pub(crate) mod blame;
@@ -18,3 +19,4 @@ pub(crate) mod objects;
 pub(crate) mod pattern;
 pub(crate) mod resolve;
 pub(crate) mod soundness;
+pub(crate) mod trial;

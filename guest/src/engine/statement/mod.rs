@@ -2,12 +2,13 @@
 //!
 //! - [`params`]: values for its parameters, and which is for which: [`parameters`]. [`errors`]: its failure as a sentence to act on,
 //!   and [`dialect`]: one for SQL that was written for another database.
-//! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run.
+//! - [`vectors`]: the failures of sqlite-vec. [`plan`]: how it would run, and [`loops`]: how it ran.
 //! - [`leniency`]: what the text of a file may that a client's may not.
 
 pub(crate) mod dialect;
 pub(crate) mod errors;
 pub(crate) mod leniency;
+pub(crate) mod loops;
 mod parameters;
 pub mod params;
 pub(crate) mod plan;

@@ -1,6 +1,6 @@
 //! The plan of a statement, drawn as a tree as the sqlite3 program does.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::answer::output::Output;
 use crate::answer::value::Value;
@@ -37,17 +37,55 @@ pub(crate) fn draw(output: &mut Output) {
     output.text = Some(if steps.is_empty() {
         format!("{TITLE}\n(no steps: the statement reads no table)")
     } else {
-        let mut text = TITLE.to_owned();
-        branch(&steps, 0, "", &mut text);
-        text
+        tree(&steps)
     });
     let listed = steps
         .iter()
         .map(|step| json!({"id": step.id, "parent": step.parent, "detail": step.detail}))
         .collect();
-    output
-        .extra
-        .insert("plan".into(), serde_json::Value::Array(listed));
+    output.extra.insert("plan".into(), Json::Array(listed));
+}
+
+/// What there is to say of a step.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    /// The step, by its number.
+    pub step: i64,
+    /// For the tree; behind the step and a colon, unless it is empty.
+    pub said: String,
+    /// For the JSON form.
+    pub members: Vec<(&'static str, Json)>,
+}
+
+/// Adds to a plan that was drawn what there is to say of its steps.
+pub(crate) fn add(output: &mut Output, remarks: &[Remark]) {
+    let Some(Json::Array(listed)) = output.extra.get_mut("plan") else {
+        return;
+    };
+    let mut steps = Vec::new();
+    for step in listed {
+        let number = |name: &str| step[name].as_i64().unwrap_or_default();
+        let (id, parent) = (number("id"), number("parent"));
+        let mut detail = step["detail"].as_str().unwrap_or_default().to_owned();
+        let remark = remarks.iter().find(|remark| remark.step == id);
+        if let (Some(remark), Some(step)) = (remark, step.as_object_mut()) {
+            if !remark.said.is_empty() {
+                detail = format!("{detail}: {}", remark.said);
+            }
+            let members = remark.members.iter();
+            step.extend(members.map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+        steps.push(Step { id, parent, detail });
+    }
+    if !steps.is_empty() {
+        output.text = Some(tree(&steps));
+    }
+}
+
+fn tree(steps: &[Step]) -> String {
+    let mut text = TITLE.to_owned();
+    branch(steps, 0, "", &mut text);
+    text
 }
 
 /// Draws the steps below `parent`. Ids grow along the rows and a step comes after its parent, so this ends.

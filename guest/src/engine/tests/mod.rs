@@ -8,6 +8,7 @@ mod dialects;
 mod dry_runs;
 mod effects;
 mod errors;
+mod explained;
 mod files;
 mod guards;
 mod layers;
@@ -75,7 +76,7 @@ fn batch(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
 }
 
 fn explain(engine: &mut Engine, sql: &str) -> Result<Output, Failure> {
-    engine.database(None)?.explain(sql)
+    engine.database(None)?.explain(sql, &Params::None)
 }
 
 fn table(output: Output) -> Rows {

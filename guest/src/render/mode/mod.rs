@@ -24,8 +24,9 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::value::Value;
+pub(crate) use crate::text::keyword::identifier;
 use grid::Grid;
-pub(crate) use quoted::{as_literal, identifier, literal_text, tcl as c_string};
+pub(crate) use quoted::{as_literal, literal_text, tcl as c_string};
 use stream::Stream;
 
 /// The bytes of rows that a mode with columns holds back at most.

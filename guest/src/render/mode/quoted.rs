@@ -6,19 +6,7 @@ use std::io::{self, Write};
 use super::Escape;
 use super::lines::symbol;
 use crate::answer::value::Value;
-use crate::text::{hex, keyword, real};
-
-/// A name as it can stand in SQL: as it is, or in double quotes if it has to.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !keyword::is(name);
-    if plain {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
+use crate::text::{hex, real};
 
 /// The bytes that a value shows; NULL shows none.
 pub(super) fn plain(value: &Value) -> Cow<'_, [u8]> {

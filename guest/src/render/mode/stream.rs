@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::quoted::{self, escaped, identifier, literal, plain};
+use super::quoted::{self, escaped, literal, plain};
 use super::{Format, Mode, lines};
 use crate::answer::value::Value;
+use crate::text::keyword::identifier;
 use crate::text::pad::blanks;
 
 /// Prints rows one by one.
