@@ -248,7 +248,7 @@ impl command_export::Guest for Component {
                 usage,
             }),
             Some(_) => Err(command_export::Failure {
-                json: answer.object.is_some(),
+                json: answer.json,
                 text: answer.text,
                 usage,
             }),

@@ -9,7 +9,7 @@
 //!   take from the counter by their length;
 //! - nothing else writes the counter, and nothing but its functions calls `control.meter`;
 //! - the host enters by functions that begin and end with the meter, or may not ask it and have a
-//!   bounded debt.
+//!   bounded debt; nothing enters by them from within (`resources.rs`).
 //!
 //! Other modules of the component do nothing but pass calls on.
 
@@ -21,6 +21,8 @@ use wasmparser::{
     BlockType, ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef,
     Validator,
 };
+
+mod resources;
 
 /// The most that may be used uncounted at a time, in units.
 const MOST_UNCOUNTED: i64 = 1_000_000;
@@ -40,6 +42,7 @@ pub fn check(component: &[u8]) -> Result<()> {
     Validator::new()
         .validate_all(component)
         .context("the component is not valid")?;
+    resources::check(component)?;
     let mut metered = 0;
     for payload in Parser::new(0).parse_all(component) {
         if let Payload::ModuleSection {
@@ -73,6 +76,8 @@ struct Module<'a> {
     imported: u32,
     globals: u32,
     meter: Option<u32>,
+    /// Imports that drop a resource of the component's own.
+    drops: HashSet<u32>,
     exports: Vec<(&'a str, u32)>,
     /// Functions that may be called through a table.
     table: HashSet<u32>,
@@ -119,6 +124,9 @@ impl<'a> Module<'a> {
                                 {
                                     module.meter = Some(module.imported);
                                 }
+                                if resources::is_own_drop(import.module, import.name) {
+                                    module.drops.insert(module.imported);
+                                }
                                 module.functions.push(ty);
                                 module.imported += 1;
                             }
@@ -163,6 +171,10 @@ impl<'a> Module<'a> {
 
     /// A module without the meter has neither loops nor calls of its own functions.
     fn check_passes_on(&self) -> Result<()> {
+        ensure!(
+            self.drops.is_empty(),
+            "a module that is not metered drops a resource of the component's own"
+        );
         for body in &self.bodies {
             for operator in body.get_operators_reader()? {
                 match operator? {
@@ -194,7 +206,12 @@ impl<'a> Module<'a> {
                 flows.push(Flow::default());
             } else {
                 let flow = flow(&counter, &code);
-                flows.push(flow.with_context(|| format!("in function {index}"))?);
+                let flow = flow.with_context(|| format!("in function {index}"))?;
+                ensure!(
+                    !flow.calls.iter().any(|call| self.drops.contains(call)),
+                    "function {index} drops a resource of the component's own"
+                );
+                flows.push(flow);
             }
         }
         for (name, function) in &self.exports {
@@ -202,7 +219,8 @@ impl<'a> Module<'a> {
             ensure!(entrance, "{name} does not begin with the meter");
         }
         for function in &self.table {
-            ensure!(!own.contains(function), "function {function} is in a table");
+            let entered = own.contains(function) || self.drops.contains(function);
+            ensure!(!entered, "function {function} is in a table");
         }
         self.check_calls(&flows)
     }
@@ -331,7 +349,8 @@ impl<'a> Module<'a> {
             },
         ];
         self.wraps(code, &settle).is_some_and(|(called, rest)| {
-            called < self.imported && called != counter.meter && *rest == [Operator::End]
+            let passes = called < self.imported && called != counter.meter;
+            passes && !self.drops.contains(&called) && *rest == [Operator::End]
         })
     }
 

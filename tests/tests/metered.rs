@@ -7,6 +7,7 @@ mod metered;
 use std::ops::Range;
 
 use sqlarium_tests::component;
+use wasmparser::{Operator, Parser, Payload, TypeRef};
 
 const NOP: u8 = 0x01;
 const LOOP: u8 = 0x03;
@@ -107,4 +108,78 @@ fn the_component_counts_and_none_passes_without_a_part_of_the_counter() {
             assert!(metered::check(&mutant).is_err(), "{what} at {start}");
         }
     }
+}
+
+/// The index of an import, and where the index stands in a call of it, in the module that has it.
+fn import(
+    component: &[u8],
+    is: impl Fn(&str, &str) -> bool,
+) -> (Option<u32>, Option<Range<usize>>) {
+    let (mut imported, mut found) = (0, None);
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.expect("a section") {
+            Payload::Version { .. } if found.is_some() => break,
+            Payload::Version { .. } => imported = 0,
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import.expect("an import");
+                    if let TypeRef::Func(_) = import.ty {
+                        if is(import.module, import.name) {
+                            found = Some(imported);
+                        }
+                        imported += 1;
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) if found.is_some() => {
+                let mut operators = body.get_operators_reader().expect("code");
+                while !operators.eof() {
+                    let at = operators.original_position();
+                    match operators.read().expect("an operator") {
+                        Operator::Call { function_index } if Some(function_index) == found => {
+                            return (found, Some(at + 1..operators.original_position()));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    (found, None)
+}
+
+#[test]
+fn a_component_that_drops_a_resource_of_its_own_does_not_pass() {
+    const DROP: &str = "[resource-drop]";
+    let component = std::fs::read(component()).expect("the component");
+    let exported = |module: &str| module.starts_with("[export]");
+    let (own, called) = import(&component, |module, name| {
+        exported(module) && name.starts_with(DROP)
+    });
+    assert_eq!(called, None);
+    let (_, call) = import(&component, |module, name| {
+        !exported(module) && name.starts_with(DROP)
+    });
+    let (own, call) = (
+        own.expect("its own"),
+        call.expect("another that is dropped"),
+    );
+    let mut index = vec![0x80; call.len()];
+    index[0] |= u8::try_from(own)
+        .ok()
+        .filter(|own| *own < 0x80)
+        .expect("few imports");
+    *index.last_mut().expect("an index") &= 0x7f;
+    let refused = metered::check(&changed(&component, call.start, &index)).expect_err("a mutant");
+    assert!(
+        format!("{refused:#}").contains("drops a resource of the component's own"),
+        "{refused:#}"
+    );
+    // Under another name it would not be known.
+    let mut names = component.windows(DROP.len() + 7);
+    let at = names
+        .position(|name| name == b"[resource-drop]session")
+        .expect("a name");
+    assert!(metered::check(&changed(&component, at, b"[resource-drip]")).is_err());
 }

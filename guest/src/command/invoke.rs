@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::interface::argument::accepted;
 use super::interface::arguments::{Arguments, wants_json};
 use super::interface::command::Command;
 use super::interface::context::Context;
@@ -14,8 +15,8 @@ use crate::render::{self, Meter};
 pub struct Answer {
     /// For the reader: the text form, or the JSON form on one line if that was asked for.
     pub text: String,
-    /// The JSON form, only if the call asked for `output: "json"`.
-    pub object: Option<Value>,
+    /// Whether it is the JSON form.
+    pub json: bool,
     /// Why it was refused, if it was.
     pub failure: Option<Failure>,
     /// Whether it was done, but not all of it.
@@ -27,7 +28,7 @@ impl Answer {
     pub fn refusal(failure: Failure) -> Self {
         Self {
             text: render::text::refusal(&failure),
-            object: None,
+            json: false,
             failure: Some(failure),
             failed: false,
         }
@@ -62,29 +63,24 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
     let usage = context.engine.interrupt().usage();
     let limits = &context.settings.output;
     let advice = advice(command, context);
-    let object = json.then(|| {
-        let meter = Meter {
-            elapsed: usage.time,
-            fuel: usage.fuel,
-            peak_memory: heap_peak(false),
-        };
-        match &result {
-            // A person's goes into a program, and has no line to fit.
-            Ok(output) if context.audience.is_person() => {
-                render::json::object(command.name, output, meter)
-            }
-            Ok(output) => render::json::object_within(command.name, output, meter, limits, &advice),
-            Err(failure) => render::json::refusal(command.name, failure, meter),
+    let meter = Meter {
+        elapsed: usage.time,
+        fuel: usage.fuel,
+        peak_memory: heap_peak(false),
+    };
+    let text = match (&result, json) {
+        // A person's goes into a program, and has no line to fit.
+        (Ok(output), true) if person => render::json::object(command.name, output, meter),
+        (Ok(output), true) => {
+            render::json::object_within(command.name, output, meter, limits, &advice)
         }
-    });
-    let text = match (&object, &result) {
-        (Some(object), _) => object.to_string(),
-        (None, Ok(output)) => render::text::render(&advice, output, limits),
-        (None, Err(failure)) => render::text::refusal(failure),
+        (Ok(output), false) => render::text::render(&advice, output, limits),
+        (Err(failure), true) => render::json::refusal(command.name, failure, meter),
+        (Err(failure), false) => render::text::refusal(failure),
     };
     Answer {
         text,
-        object,
+        json,
         failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
     }
@@ -103,9 +99,14 @@ fn advice(command: &Command, context: &Context) -> String {
         ("k", "ask for fewer with k"),
         ("out", "write it to a file (out)"),
     ];
+    let accepted = accepted(
+        command,
+        &context.settings.engine,
+        context.audience.is_person(),
+    );
     let ways: Vec<&str> = ways
         .into_iter()
-        .filter(|(argument, _)| context.takes(command, argument))
+        .filter(|(argument, _)| accepted.iter().any(|taken| taken.name == *argument))
         .map(|(_, way)| way)
         .collect();
     match ways.is_empty() {

@@ -49,14 +49,16 @@ pub(super) fn call(context: &mut Context, name: &str, arguments: Value) -> Answe
 pub(super) fn text(context: &mut Context, name: &str, arguments: Value) -> String {
     let answer = call(context, name, arguments.clone());
     assert_eq!(answer.failure, None, "{name} {arguments}");
-    assert_eq!(answer.object, None);
+    assert!(!answer.json);
     answer.text
 }
 
 pub(super) fn json_of(context: &mut Context, name: &str, mut arguments: Value) -> Value {
     arguments["output"] = "json".into();
     let answer = call(context, name, arguments);
-    let object = answer.object.unwrap();
+    assert!(answer.json);
+    let object: Value = serde_json::from_str(&answer.text).unwrap();
+    // On one line, and in the order in which it was made.
     assert_eq!(answer.text, object.to_string());
     assert_eq!(object["ok"], answer.failure.is_none() && !answer.failed);
     assert_eq!(object["command"], name);

@@ -1,8 +1,6 @@
 //! Several messages on one line, as revision 2025-03-26 has them
 //! (<https://www.jsonrpc.org/specification#batch>).
 
-use serde_json::value::RawValue;
-
 use super::jsonrpc::{
     self, Error, INTERNAL_ERROR, INVALID_REQUEST, Id, Malformed, Message, Outline, Request,
 };
@@ -18,7 +16,7 @@ const LONGEST: usize = 100;
 
 impl Session {
     /// Why no message of a batch is looked at, if so.
-    pub(super) fn refuse_batch(&self, items: &[&RawValue]) -> Option<Reply> {
+    pub(super) fn refuse_batch(&self, items: &[&str]) -> Option<Reply> {
         let why = if !self.revision().has_batches() {
             "Invalid request: only revision 2025-03-26 has batches, once it is negotiated. Send \
              one message per line."
@@ -33,7 +31,7 @@ impl Session {
     }
 
     /// Answers the messages one after the other; the replies come on one line, in order.
-    pub(super) fn batch(&mut self, items: &[&RawValue]) -> Option<String> {
+    pub(super) fn batch(&mut self, items: &[&str]) -> Option<String> {
         // Forgets the members of an earlier batch.
         self.save();
         let mut replies = Replies::new(self.writer.budget());
@@ -50,7 +48,7 @@ impl Session {
         self.join(replies)
     }
 
-    fn answer_member(&mut self, request: Request, items: &[&RawValue]) -> Option<Reply> {
+    fn answer_member(&mut self, request: Request, items: &[&str]) -> Option<Reply> {
         if request.method == "tools/call" {
             if cancels_one(items, &request.id) || is_cancelled(self.host, &request.id) {
                 return self.cancelled(request.id, self.revision());
@@ -69,7 +67,7 @@ impl Session {
     /// The reply to a batch that was aborted: what was answered stays, and what was not run is named.
     pub(super) fn interrupted_batch(
         &mut self,
-        items: &[&RawValue],
+        items: &[&str],
         reason: &Interruption,
     ) -> Option<String> {
         let saved = std::mem::take(&mut self.saved);
@@ -132,7 +130,7 @@ impl Replies {
 }
 
 /// One message of a batch, where a handshake has no place and no modern request either.
-fn member(item: &RawValue) -> Result<Message, Malformed> {
+fn member(item: &str) -> Result<Message, Malformed> {
     let message = jsonrpc::message(item)?;
     if let Message::Request(request) = &message {
         let why = if request.method == "initialize" {

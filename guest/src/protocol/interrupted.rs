@@ -16,7 +16,7 @@ impl Session {
         let reply = match jsonrpc::line(line) {
             Line::Blank => None,
             Line::Malformed(malformed) => Some(self.refuse(malformed)),
-            Line::Single(raw) => match Outline::read(raw) {
+            Line::Single(text) => match Outline::read(text) {
                 Ok(outline) => outline.and_then(|outline| self.unanswered(outline, reason)),
                 Err(malformed) => Some(self.refuse(malformed)),
             },
@@ -44,7 +44,7 @@ impl Session {
         }
         self.keep_log();
         Some(match command {
-            Some(command) => Reply::result(
+            Some(command) => Reply::call(
                 outline.id,
                 tools::interrupted(command, outline.wants_object, revision, reason),
             ),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -208,9 +208,9 @@ pub(crate) enum Line<'a> {
     /// Nothing on it.
     Blank,
     /// The text of one message, or of what should be one.
-    Single(&'a RawValue),
+    Single(&'a str),
     /// The texts of a batch; never empty.
-    Batch(Vec<&'a RawValue>),
+    Batch(Vec<&'a str>),
     /// No message and no batch.
     Malformed(Malformed),
 }
@@ -222,27 +222,20 @@ pub(crate) fn line(bytes: &[u8]) -> Line<'_> {
     if bytes.is_empty() {
         return Line::Blank;
     }
-    let raw: &RawValue = match std::str::from_utf8(bytes) {
-        Err(_) => {
-            let why =
-                "Parse error: the line is not UTF-8. Send JSON as UTF-8, one message per line.";
-            return Line::Malformed(Malformed::new(PARSE_ERROR, why));
-        }
-        Ok(text) => match serde_json::from_str(text) {
-            Err(error) => return Line::Malformed(not_json(&error)),
-            Ok(raw) => raw,
-        },
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let why = "Parse error: the line is not UTF-8. Send JSON as UTF-8, one message per line.";
+        return Line::Malformed(Malformed::new(PARSE_ERROR, why));
     };
-    if !raw.get().starts_with('[') {
-        return Line::Single(raw);
+    if !text.starts_with('[') {
+        return Line::Single(text);
     }
-    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+    match serde_json::from_str::<Vec<&RawValue>>(text) {
         Err(error) => Line::Malformed(not_json(&error)),
         Ok(items) if items.is_empty() => Line::Malformed(Malformed::new(
             INVALID_REQUEST,
             "Invalid request: an empty array holds no message.",
         )),
-        Ok(items) => Line::Batch(items),
+        Ok(items) => Line::Batch(items.into_iter().map(RawValue::get).collect()),
     }
 }
 
@@ -259,8 +252,8 @@ fn bare(bytes: &[u8]) -> &[u8] {
 /// # Errors
 ///
 /// What cannot be answered as a request and is no notification either.
-pub(crate) fn message(raw: &RawValue) -> Result<Message, Malformed> {
-    let envelope = Envelope::read(raw)?;
+pub(crate) fn message(text: &str) -> Result<Message, Malformed> {
+    let envelope = Envelope::read(text)?;
     match envelope.kind() {
         MessageKind::Response => return Ok(Message::Response),
         MessageKind::Notification(method) => {
@@ -310,11 +303,13 @@ pub(crate) fn message(raw: &RawValue) -> Result<Message, Malformed> {
         Some(Value::Object(params)) => params,
         Some(_) => return Err(refuse(r#"the member "params" must be an object."#)),
     };
+    let asks_for_progress = meta(&params).is_some_and(|meta| meta.contains_key("progressToken"));
+    let token = envelope.params.filter(|_| asks_for_progress);
     Ok(Message::Request(Request {
         id,
         method,
         params,
-        token: envelope.params.and_then(progress_token),
+        token: token.and_then(progress_token),
     }))
 }
 
@@ -339,21 +334,32 @@ enum MessageKind {
 }
 
 impl<'a> Envelope<'a> {
-    fn read(raw: &'a RawValue) -> Result<Self, Malformed> {
-        if !raw.get().starts_with('{') {
-            let why = "Invalid request: a message is a JSON object.";
-            return Err(Malformed::new(INVALID_REQUEST, why));
-        }
+    fn read(text: &'a str) -> Result<Self, Malformed> {
         let names = ["jsonrpc", "id", "method", "params", "result", "error"];
-        let [version, id, method, params, result, error] =
-            members(raw, names).map_err(|error| not_json(&error))?;
-        Ok(Self {
+        let refused = match members(text, names) {
+            Ok(members) => return Ok(Self::of(members)),
+            Err(refused) => refused,
+        };
+        // What is wrong with it as JSON comes first.
+        Err(match serde_json::from_str::<&RawValue>(text) {
+            Ok(_) if !text.starts_with('{') => Malformed::new(
+                INVALID_REQUEST,
+                "Invalid request: a message is a JSON object.",
+            ),
+            Ok(_) => not_json(&refused),
+            Err(error) => not_json(&error),
+        })
+    }
+
+    fn of(members: [Option<&'a RawValue>; 6]) -> Self {
+        let [version, id, method, params, result, error] = members;
+        Self {
             version,
             id,
             method,
             params,
             answers: result.is_some() || error.is_some(),
-        })
+        }
     }
 
     fn kind(&self) -> MessageKind {
@@ -385,21 +391,21 @@ impl Outline {
     /// # Errors
     ///
     /// As for [`message`].
-    pub(crate) fn read(raw: &RawValue) -> Result<Option<Self>, Malformed> {
-        let envelope = Envelope::read(raw)?;
+    pub(crate) fn read(text: &str) -> Result<Option<Self>, Malformed> {
+        let envelope = Envelope::read(text)?;
         if !matches!(envelope.kind(), MessageKind::Request) {
             return Ok(None);
         }
         let Some(id) = envelope.id.and_then(Id::parse) else {
-            return message(raw).map(|_| None);
+            return message(text).map(|_| None);
         };
         let method = envelope.method.and_then(string).unwrap_or_default();
         let [name, arguments, meta] = envelope
             .params
-            .and_then(|params| members(params, ["name", "arguments", "_meta"]).ok())
+            .and_then(|params| members(params.get(), ["name", "arguments", "_meta"]).ok())
             .unwrap_or_default();
-        let output = arguments.and_then(|arguments| members(arguments, ["output"]).ok()?[0]);
-        let keys = meta.and_then(|meta| members(meta, MODERN_META).ok());
+        let output = arguments.and_then(|arguments| members(arguments.get(), ["output"]).ok()?[0]);
+        let keys = meta.and_then(|meta| members(meta.get(), MODERN_META).ok());
         Ok(Some(Self {
             id,
             tool: name.and_then(string).filter(|_| method == "tools/call"),
@@ -437,6 +443,30 @@ pub(crate) fn id_within(head: &[u8]) -> Option<Id> {
     (text.as_ptr_range().end < head.as_ptr_range().end).then(|| Id::parse(found?))?
 }
 
+/// The id that the end of a message shows: the last member of the object, or the last before its
+/// version. What ends with the message's own bracket is in no object within it, and in no text.
+pub(crate) fn id_at_end(line: &[u8]) -> Option<Id> {
+    const END: usize = 512;
+    let end = String::from_utf8_lossy(&line[line.len().saturating_sub(END)..]);
+    let end = end.trim_end().strip_suffix('}')?;
+    let last = |end: &'_ str, name: &str| -> Option<(usize, usize)> {
+        let at = end.rfind(&format!("\"{name}\""))?;
+        let before = end[..at].trim_end();
+        let value = end[at + name.len() + 2..].trim_start().strip_prefix(':')?;
+        before
+            .ends_with([',', '{'])
+            .then_some((before.len(), end.len() - value.len()))
+    };
+    let end = match last(end, "jsonrpc") {
+        Some((before, value)) if end[value..].trim() == "\"2.0\"" => {
+            end[..before].trim_end_matches(',')
+        }
+        _ => end,
+    };
+    let (_, value) = last(end, "id")?;
+    Id::parse(serde_json::from_str(end[value..].trim()).ok()?)
+}
+
 /// Puts the values to bind back as they are written, if a number among them would not keep an
 /// integer: here, since nobody else sees how they were written.
 fn keep_integers(params: &mut Value, raw: &RawValue) {
@@ -449,8 +479,8 @@ fn keep_integers(params: &mut Value, raw: &RawValue) {
         return;
     }
     let text = || {
-        let arguments = members(raw, ["arguments"]).ok()?[0]?;
-        Some(members(arguments, ["params"]).ok()?[0]?.get())
+        let arguments = members(raw.get(), ["arguments"]).ok()?[0]?;
+        Some(members(arguments.get(), ["params"]).ok()?[0]?.get())
     };
     if let Some(text) = text()
         && matches!(exact(text), Cow::Owned(_))
@@ -497,7 +527,7 @@ fn not_json(error: &serde_json::Error) -> Malformed {
 /// The members of an object that have these names, unparsed. Of those with the same name the last
 /// one counts, as in most readers of JSON.
 pub(super) fn members<'a, const N: usize>(
-    raw: &'a RawValue,
+    text: &'a str,
     names: [&str; N],
 ) -> serde_json::Result<[Option<&'a RawValue>; N]> {
     struct Members<'n, const N: usize>([&'n str; N]);
@@ -508,16 +538,38 @@ pub(super) fn members<'a, const N: usize>(
         }
         fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut found = [None; N];
-            while let Some(name) = map.next_key::<String>()? {
+            while let Some(at) = map.next_key_seed(Position(&self.0))? {
                 let value = map.next_value::<&RawValue>()?;
-                if let Some(at) = self.0.iter().position(|wanted| *wanted == name) {
+                if let Some(at) = at {
                     found[at] = Some(value);
                 }
             }
             Ok(found)
         }
     }
-    serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members(names))
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let found = deserializer.deserialize_map(Members(names))?;
+    deserializer.end().map(|()| found)
+}
+
+/// Which of these names a string is, if it is one of them.
+struct Position<'n>(&'n [&'n str]);
+
+impl<'a> DeserializeSeed<'a> for Position<'_> {
+    type Value = Option<usize>;
+    fn deserialize<D: Deserializer<'a>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Position<'_> {
+    type Value = Option<usize>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|wanted| *wanted == name))
+    }
 }
 
 fn string(raw: &RawValue) -> Option<String> {
@@ -529,12 +581,12 @@ fn cancelled(method: &str, params: Option<&RawValue>) -> Option<Id> {
     if method != "notifications/cancelled" {
         return None;
     }
-    Id::parse(members(params?, ["requestId"]).ok()?[0]?)
+    Id::parse(members(params?.get(), ["requestId"]).ok()?[0]?)
 }
 
 fn progress_token(params: &RawValue) -> Option<Id> {
-    let meta = members(params, ["_meta"]).ok()?[0]?;
-    Id::parse(members(meta, ["progressToken"]).ok()?[0]?)
+    let meta = members(params.get(), ["_meta"]).ok()?[0]?;
+    Id::parse(members(meta.get(), ["progressToken"]).ok()?[0]?)
 }
 
 #[cfg(test)]

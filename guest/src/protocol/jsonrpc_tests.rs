@@ -8,7 +8,7 @@ fn id(text: &str) -> Option<Id> {
 
 fn single(text: &str) -> Result<Message, Malformed> {
     match line(text.as_bytes()) {
-        Line::Single(raw) => message(raw),
+        Line::Single(text) => message(text),
         Line::Malformed(malformed) => Err(malformed),
         other => panic!("{text} is {other:?}"),
     }
@@ -45,7 +45,7 @@ fn values_to_bind_stay_as_they_are_written_where_a_number_would_lose_digits() {
 }
 
 fn outline(text: &str) -> Result<Option<Outline>, Malformed> {
-    Outline::read(serde_json::from_str(text).expect("JSON"))
+    Outline::read(text)
 }
 
 #[test]

@@ -25,7 +25,34 @@ pub(crate) struct Reply {
 #[serde(rename_all = "lowercase")]
 enum Body {
     Result(Map<String, Value>),
+    #[serde(rename = "result")]
+    Call(CallResult),
     Error(Error),
+}
+
+/// The result of a call of a tool.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallResult {
+    /// What a model reads.
+    pub content: [TextContent; 1],
+    /// The same as an object, on one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// What the revision has beside it.
+    #[serde(flatten)]
+    pub envelope: Map<String, Value>,
+}
+
+/// Text in the content of a result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TextContent {
+    /// `text`.
+    pub r#type: &'static str,
+    /// It.
+    pub text: String,
 }
 
 impl Reply {
@@ -35,6 +62,15 @@ impl Reply {
             jsonrpc: "2.0",
             id: Some(Some(id)),
             body: Body::Result(result),
+        }
+    }
+
+    /// What a call of a tool came to.
+    pub(crate) fn call(id: Id, result: CallResult) -> Self {
+        Self {
+            jsonrpc: "2.0",
+            id: Some(Some(id)),
+            body: Body::Call(result),
         }
     }
 
@@ -76,9 +112,8 @@ impl Written {
 
     /// Reads one that was written; none if it is no reply.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let raw: &RawValue = serde_json::from_str(text).ok()?;
         let [version, id, result, error] =
-            members(raw, ["jsonrpc", "id", "result", "error"]).ok()?;
+            members(text, ["jsonrpc", "id", "result", "error"]).ok()?;
         let id = match id {
             Some(id) if id.get() == "null" => Some(None),
             Some(id) => Some(Some(Id::parse(id)?)),
@@ -202,11 +237,14 @@ impl Writer {
     }
 }
 
+/// Bytes that most lines have at most.
+const SHORT: usize = 512;
+
 /// The JSON of `value`; `None` once it is longer than `limit` bytes, so that an answer far
 /// over the budget does not take its length in memory.
 fn serialise(value: &impl Serialize, limit: u64) -> Option<String> {
     let mut buffer = Bounded {
-        bytes: Vec::new(),
+        bytes: Vec::with_capacity(SHORT),
         limit,
     };
     serde_json::to_writer(&mut buffer, value).ok()?;

@@ -109,7 +109,7 @@ impl Session {
         let answer = match jsonrpc::line(line) {
             Line::Blank => Answer::Silence,
             Line::Malformed(malformed) => Answer::Reply(self.refuse(malformed)),
-            Line::Single(raw) => match jsonrpc::message(raw) {
+            Line::Single(text) => match jsonrpc::message(text) {
                 Ok(Message::Request(request)) => self.respond(request),
                 // A cancellation that gets here comes too late: its request is answered.
                 Ok(Message::Notification(_) | Message::Response) => Answer::Silence,
@@ -127,17 +127,20 @@ impl Session {
         }
     }
 
-    /// The reply to a line that is longer than the request budget and starts with `head`.
+    /// The reply to a line that is longer than the request budget: `head` is its start, as far as the
+    /// budget goes, and behind that its end.
     pub fn overlong(&self, head: &[u8]) -> String {
         let why = format!(
             "Invalid request: the line is longer than the request budget of {} bytes (--request). \
              Send less at once: bind long values in parts, or split a batch.",
             self.request_bytes
         );
+        let budget = usize::try_from(self.request_bytes).unwrap_or(usize::MAX);
+        let start = head.get(..budget).unwrap_or(head);
         self.writer.reply(&self.refuse(Malformed {
             code: INVALID_REQUEST,
             message: why,
-            id: jsonrpc::id_within(head),
+            id: jsonrpc::id_within(start).or_else(|| jsonrpc::id_at_end(head)),
             modern: false,
         }))
     }
@@ -184,7 +187,6 @@ impl Session {
                 None => self.call(request, Revision::MODERN),
             };
         }
-        let id = request.id.clone();
         let result = match request.method.as_str() {
             "ping" => Ok(Map::new()),
             "initialize" => self.initialize(&request.params),
@@ -200,7 +202,7 @@ impl Session {
             "tools/call" => return self.call(request, self.revision()),
             method => Err(Error::method_not_found(method)),
         };
-        Answer::Reply(reply(id, result))
+        Answer::Reply(reply(request.id, result))
     }
 
     fn initialize(&mut self, params: &Map<String, Value>) -> Result<Map<String, Value>, Error> {
@@ -323,7 +325,7 @@ impl Session {
         match answer {
             Some(answer) => {
                 let result = tools::result(revision, answer, self.line_bytes);
-                Answer::Reply(Reply::result(id, result))
+                Answer::Reply(Reply::call(id, result))
             }
             None => self.cancelled(id, revision).into(),
         }

@@ -252,6 +252,29 @@ fn an_overlong_line_is_refused_under_the_id_that_its_start_shows() {
     let message = refused["error"]["message"].as_str().expect("text");
     assert!(message.contains("1048576 bytes (--request)"), "{message}");
     assert_eq!(json(&session.overlong(b"{\"params\":{"))["id"], Value::Null);
+    // As the SDKs of TypeScript and Python write it.
+    let start = format!(
+        r#"{{"method":"tools/call","params":{{"x":"{}"#,
+        "x".repeat(1 << 20)
+    );
+    for (end, id) in [
+        (r#"x"},"jsonrpc":"2.0","id":901}"#, json!(901)),
+        (
+            r#"x"}, "id" : "nine \"id\":5}" , "jsonrpc": "2.0" } "#,
+            json!("nine \"id\":5}"),
+        ),
+        (r#"x"},"id":7}"#, json!(7)),
+        (r#"x","id":7}}"#, Value::Null),
+        (r#"x","y":{"id":7}},"jsonrpc":"2.0"}"#, Value::Null),
+        (r#"x \"id\":7}"}}"#, Value::Null),
+        (r#"x"},"id":7},"#, Value::Null),
+        (r#"x"},"id":[7]}"#, Value::Null),
+        (r#"x"},"jsonrpc":"2.0"}"#, Value::Null),
+        ("}", Value::Null),
+    ] {
+        let line = format!("{start}{end}");
+        assert_eq!(json(&session.overlong(line.as_bytes()))["id"], id, "{end}");
+    }
     ask(&mut session, &initialize("2025-11-25"));
     assert!(json(&session.overlong(b"   ")).get("id").is_none());
 }

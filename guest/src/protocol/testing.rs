@@ -151,7 +151,7 @@ impl Toolbox for Toys {
         );
         let mut answer = Answer {
             text,
-            object,
+            json: object.is_some(),
             failure: None,
             failed: false,
         };

@@ -1,10 +1,11 @@
 //! `tools/list` and `tools/call`, on top of the command table.
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::jsonrpc::{Error, INVALID_PARAMS, Id, decoded};
-use super::reply::Writer;
+use super::reply::{CallResult, TextContent, Writer};
 use super::revision::Revision;
 use super::tool_schema::declare;
 use crate::answer::failure::{Failure, Status};
@@ -36,7 +37,7 @@ use crate::text::escape::clipped;
 ///
 /// let arguments = json!({"sql": "SELECT 6 * 7", "output": "json"});
 /// let answer = tools.call("sqlarium_query", arguments.as_object().unwrap(), None).unwrap();
-/// assert_eq!(answer.object.unwrap()["rows"], json!([[42]]));
+/// assert!(answer.json && answer.text.contains(r#""rows":[[42]]"#));
 /// ```
 pub trait Toolbox {
     /// The declarations, in the order of the table, with every member that any revision knows.
@@ -125,7 +126,7 @@ impl Toolbox for Served {
 
     fn unserved(&self, tool: &str) -> Option<&'static str> {
         let mut commands = self.context.registry.commands.iter();
-        let command = commands.find(|command| command.tool_name() == tool)?;
+        let command = commands.find(|command| command.is_tool(tool))?;
         Some(unserved(command, &self.context.settings.engine).unwrap_or("with these --tools"))
     }
 
@@ -234,7 +235,7 @@ pub(crate) fn interrupted(
     wants_object: bool,
     revision: Revision,
     reason: &str,
-) -> Map<String, Value> {
+) -> CallResult {
     let caution = match effect {
         // It may have been aborted after its commit.
         Effect::Writes { .. } | Effect::MayWrite => {
@@ -244,40 +245,43 @@ pub(crate) fn interrupted(
     };
     let status = Status::Interrupted.name();
     let object = wants_object.then(|| {
-        json!({
+        to_raw_value(&json!({
             "ok": false,
             "command": command,
             "status": status,
             "message": reason,
             "hint": format!("{LOST}{caution}"),
-        })
+        }))
     });
     let text = format!("{status}: {reason} {LOST}{caution}");
-    content(revision, &text, object, true)
+    content(revision, text, object.and_then(Result::ok), true)
 }
 
 /// The result of a call, on a line of so many bytes.
-pub(crate) fn result(revision: Revision, answer: Answer, line: u64) -> Map<String, Value> {
+pub(crate) fn result(revision: Revision, answer: Answer, line: u64) -> CallResult {
     let failed = answer.failure.is_some() || answer.failed;
     // The text repeats the object for clients that do not know structured content. Where there is no room for both
     // it stands alone.
-    let object = answer.object.filter(|_| fits_twice(&answer.text, line));
-    content(revision, &answer.text, object, failed)
+    let twice = answer.json && fits_twice(&answer.text, line);
+    let object = twice.then(|| RawValue::from_string(answer.text.clone()));
+    content(revision, answer.text, object.and_then(Result::ok), failed)
 }
 
 fn content(
     revision: Revision,
-    text: &str,
-    object: Option<Value>,
-    failed: bool,
-) -> Map<String, Value> {
-    let mut result = Map::new();
-    result.insert("content".into(), json!([{"type": "text", "text": text}]));
-    if let Some(object) = object.filter(|_| revision.has_structured_content()) {
-        result.insert("structuredContent".into(), object);
+    text: String,
+    object: Option<Box<RawValue>>,
+    is_error: bool,
+) -> CallResult {
+    CallResult {
+        content: [TextContent {
+            r#type: "text",
+            text,
+        }],
+        structured_content: object.filter(|_| revision.has_structured_content()),
+        is_error,
+        envelope: revision.result(Map::new()),
     }
-    result.insert("isError".into(), json!(failed));
-    revision.result(result)
 }
 
 fn unknown(tools: &dyn Toolbox, asked: &str) -> String {

@@ -5,8 +5,6 @@
 //! `ping`, modern requests other than `tools/call`, and malformed lines. A cancellation acts
 //! at once; everything else waits its turn.
 
-use serde_json::value::RawValue;
-
 use super::jsonrpc::{self, Id, Line, Message, Outline, Request};
 use super::session::{Answer, Session, reply};
 use super::state::read_finished;
@@ -39,7 +37,7 @@ impl Session {
         match jsonrpc::line(line) {
             Line::Blank => Triaged::Handled(None),
             Line::Malformed(malformed) => refuse(malformed),
-            Line::Single(raw) => match jsonrpc::message(raw) {
+            Line::Single(text) => match jsonrpc::message(text) {
                 Ok(Message::Request(request)) => self.triage_request(request),
                 Ok(Message::Notification(notification)) => match notification.cancels {
                     Some(id) => self.triage_cancellation(&id),
@@ -54,7 +52,7 @@ impl Session {
 
     /// A batch is taken apart in its turn; but one of nothing that is answered need not wait if
     /// it cancels the running call.
-    fn triage_batch(&self, items: &[&RawValue]) -> Triaged {
+    fn triage_batch(&self, items: &[&str]) -> Triaged {
         let messages: Result<Vec<Message>, _> =
             items.iter().map(|item| jsonrpc::message(item)).collect();
         let (true, Ok(messages)) = (self.revision().has_batches(), messages) else {
@@ -102,7 +100,7 @@ impl Session {
         let mut looked_for = running.to_come.contains(id);
         for (index, line) in queued(self.host) {
             match jsonrpc::line(&line) {
-                Line::Single(raw) => match jsonrpc::message(raw) {
+                Line::Single(text) => match jsonrpc::message(text) {
                     Ok(Message::Request(request)) if request.id == *id => {
                         return self.cancel_queued(index, &request);
                     }
@@ -137,7 +135,7 @@ impl Session {
         let line = self.host.running()?;
         let mut calls = Running::default();
         match jsonrpc::line(&line) {
-            Line::Single(raw) => calls.at_work = called(raw),
+            Line::Single(text) => calls.at_work = called(text),
             Line::Batch(items) if self.revision().has_batches() => {
                 let answered = items
                     .iter()
@@ -160,13 +158,13 @@ struct Running {
 }
 
 /// The id of a call of a tool.
-fn called(raw: &RawValue) -> Option<Id> {
-    let outline = Outline::read(raw).ok()??;
+fn called(text: &str) -> Option<Id> {
+    let outline = Outline::read(text).ok()??;
     outline.tool.is_some().then_some(outline.id)
 }
 
 /// The ids of the requests in a batch.
-fn ids(items: &[&RawValue]) -> impl Iterator<Item = Id> {
+fn ids(items: &[&str]) -> impl Iterator<Item = Id> {
     items
         .iter()
         .filter_map(|item| Some(Outline::read(item).ok()??.id))
@@ -177,7 +175,7 @@ pub(super) fn is_cancelled(host: &dyn Host, id: &Id) -> bool {
     queued(host).any(|(_, line)| {
         line.len() <= LONGEST_CANCELLATION
             && match jsonrpc::line(&line) {
-                Line::Single(raw) => cancels_one(&[raw], id),
+                Line::Single(text) => cancels_one(&[text], id),
                 Line::Batch(items) => cancels_one(&items, id),
                 Line::Blank | Line::Malformed(_) => false,
             }
@@ -185,7 +183,7 @@ pub(super) fn is_cancelled(host: &dyn Host, id: &Id) -> bool {
 }
 
 /// Whether a member of a batch cancels this request.
-pub(super) fn cancels_one(items: &[&RawValue], id: &Id) -> bool {
+pub(super) fn cancels_one(items: &[&str], id: &Id) -> bool {
     items
         .iter()
         .any(|item| jsonrpc::message(item).is_ok_and(|message| cancels(&message, id)))

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::escaped_len;
+use super::layout::width;
 use crate::answer::value::Value;
 use crate::text::count::count;
 use crate::text::escape::{escaped as readable, hides, joins_to_the_left};
-use crate::text::hex;
+use crate::text::{hex, real};
 
 /// Bytes of a blob that are shown.
 const BLOB_BYTES: usize = 16;
@@ -17,81 +19,126 @@ const CLUSTER: usize = 16;
 pub(crate) const ESCAPES: &str = "Text in '…' has escapes: \\n is a line break, \\t a tab, \\uXXXX a character \
                                   that cannot be seen, \\\\ a backslash, '' a quote.";
 
-/// A value as it stands in a cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What there is to know of a value as it stands in a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// What is shown; holds no line break and no control character.
-    pub text: String,
+    /// Columns of a terminal.
+    pub width: usize,
+    /// The bytes by which it is longer inside a JSON string.
+    pub escapes: usize,
     /// Whether it reads best when its last digits are under each other.
     pub number: bool,
+    /// Whether it is NULL.
+    pub null: bool,
     /// Whether text had to be cut.
     pub cut: bool,
     /// Whether it has escapes, which the answer explains.
     pub escaped: bool,
 }
 
-/// Shows a value in at most about `budget` characters.
-pub(crate) fn cell(value: &Value, budget: usize) -> Cell {
-    let mut cut = false;
-    let mut escaped = false;
-    let text = match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => real(*number),
+/// A value in at most about `budget` characters; holds no line break and no control character.
+pub(crate) fn shown(value: &Value, budget: usize) -> String {
+    let mut text = String::new();
+    put(&mut text, value, budget);
+    text
+}
+
+/// Writes [`shown`] behind a text.
+pub(crate) fn put(out: &mut String, value: &Value, budget: usize) -> Cell {
+    let start = out.len();
+    let mut cell = Cell::default();
+    match value {
+        Value::Null => {
+            cell.null = true;
+            out.push_str("NULL");
+        }
+        Value::Integer(number) => {
+            cell.number = true;
+            out.push_str(itoa::Buffer::new().format(*number));
+        }
+        Value::Real(number) => {
+            cell.number = true;
+            real::put(out, *number);
+        }
         Value::Text(text) => {
-            let (start, length) = start(text, budget);
-            escaped = hides(start);
-            let mut shown = if escaped || ambiguous(text) {
-                format!("'{}'", readable(start))
-            } else {
-                start.to_owned()
-            };
-            escaped |= shown.starts_with('\'') && shown.contains('\\');
-            if let Some(length) = length {
-                let _ = write!(shown, "… ({length} characters)");
-                cut = true;
+            if text.len() <= budget
+                && let Some(escapes) = plain(text)
+                && !ambiguous(text)
+            {
+                out.push_str(text);
+                let width = text.len();
+                return Cell {
+                    width,
+                    escapes,
+                    ..cell
+                };
             }
-            shown
+            put_text(out, text, budget, &mut cell);
+            return measured(&out[start..], cell);
         }
         Value::BadText(bytes) => {
-            let start = &bytes[..bytes.len().min(budget)];
-            let mut text = String::new();
-            for chunk in start.utf8_chunks() {
-                text.push_str(&readable(chunk.valid()));
-                for byte in chunk.invalid() {
-                    let _ = write!(text, "\\x{byte:02x}");
-                }
-            }
-            cut = start.len() < bytes.len();
-            escaped = true;
-            let dots = if cut { "…" } else { "" };
-            format!("'{text}'{dots} ({}, not UTF-8)", count(bytes.len(), "byte"))
+            put_bad_text(out, bytes, budget, &mut cell);
+            return measured(&out[start..], cell);
         }
         Value::Blob(bytes) => {
-            let start = hex::encode(&bytes[..bytes.len().min(BLOB_BYTES)]);
+            let hex = hex::encode(&bytes[..bytes.len().min(BLOB_BYTES)]);
             let dots = if bytes.len() > BLOB_BYTES { "…" } else { "" };
-            format!("x'{start}{dots}' ({})", count(bytes.len(), "byte"))
+            let _ = write!(out, "x'{hex}{dots}' ({})", count(bytes.len(), "byte"));
+            return measured(&out[start..], cell);
         }
-    };
-    let number = matches!(value, Value::Integer(_) | Value::Real(_));
+    }
+    cell.width = out.len() - start;
+    cell
+}
+
+/// How many bytes more a text takes inside a JSON string, if all of it is ASCII that can be seen.
+fn plain(text: &str) -> Option<usize> {
+    let (mut seen, mut escapes) = (true, 0);
+    for byte in text.bytes() {
+        seen &= matches!(byte, b' '..=b'~');
+        escapes += usize::from(matches!(byte, b'"' | b'\\'));
+    }
+    seen.then_some(escapes)
+}
+
+fn measured(text: &str, cell: Cell) -> Cell {
     Cell {
-        text,
-        number,
-        cut,
-        escaped,
+        width: width(text),
+        escapes: usize::try_from(escaped_len(text)).unwrap_or(usize::MAX) - text.len(),
+        ..cell
     }
 }
 
-/// A real that differs from an integer and can be read back exactly.
-pub(crate) fn real(number: f64) -> String {
-    if number.is_infinite() {
-        return if number > 0.0 {
-            "Infinity".into()
-        } else {
-            "-Infinity".into()
-        };
+fn put_text(out: &mut String, text: &str, budget: usize, cell: &mut Cell) {
+    let (start, length) = start(text, budget);
+    let hides = hides(start);
+    if hides || ambiguous(text) {
+        let readable = readable(start);
+        cell.escaped = hides || readable.contains('\\');
+        let _ = write!(out, "'{readable}'");
+    } else {
+        cell.escaped = start.starts_with('\'') && start.contains('\\');
+        out.push_str(start);
     }
-    format!("{number:?}")
+    if let Some(length) = length {
+        let _ = write!(out, "… ({length} characters)");
+        cell.cut = true;
+    }
+}
+
+fn put_bad_text(out: &mut String, bytes: &[u8], budget: usize, cell: &mut Cell) {
+    let start = &bytes[..bytes.len().min(budget)];
+    out.push('\'');
+    for chunk in start.utf8_chunks() {
+        out.push_str(&readable(chunk.valid()));
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    cell.cut = start.len() < bytes.len();
+    cell.escaped = true;
+    let dots = if cell.cut { "…" } else { "" };
+    let _ = write!(out, "'{dots} ({}, not UTF-8)", count(bytes.len(), "byte"));
 }
 
 /// The first `budget` characters of a text, or a few more, and its whole length if that is not all.
@@ -136,13 +183,27 @@ fn inner(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    fn cell(value: &Value, budget: usize) -> (String, Cell) {
+        let mut text = "before".to_owned();
+        let cell = put(&mut text, value, budget);
+        let text = text.strip_prefix("before").unwrap().to_owned();
+        let escapes = escaped_len(&text) as usize - text.len();
+        assert_eq!(
+            (cell.width, cell.escapes),
+            (width(&text), escapes),
+            "{text:?}"
+        );
+        assert_eq!(text, shown(value, budget));
+        (text, cell)
+    }
+
     fn text(value: &str) -> String {
-        cell(&Value::Text(value.into()), 2_000).text
+        cell(&Value::Text(value.into()), 2_000).0
     }
 
     #[test]
     fn null_the_empty_string_and_the_word_null_are_three_things() {
-        assert_eq!(cell(&Value::Null, 99).text, "NULL");
+        assert_eq!(cell(&Value::Null, 99).0, "NULL");
         assert_eq!(text(""), "''");
         assert_eq!(text("NULL"), "'NULL'");
         assert_eq!(text("'NULL'"), "'''NULL'''");
@@ -164,10 +225,10 @@ mod tests {
             (f64::NEG_INFINITY, "-Infinity"),
             (f64::MAX, "1.7976931348623157e308"),
         ] {
-            assert_eq!(cell(&Value::Real(number), 99).text, shown);
+            assert_eq!(cell(&Value::Real(number), 99).0, shown);
         }
         assert_eq!(
-            cell(&Value::Integer(i64::MIN), 99).text,
+            cell(&Value::Integer(i64::MIN), 99).0,
             "-9223372036854775808"
         );
     }
@@ -196,7 +257,7 @@ mod tests {
             "می\u{200c}خواهم",
         ] {
             assert_eq!(text(plain), plain);
-            assert!(!cell(&Value::Text(plain.into()), 99).escaped);
+            assert!(!cell(&Value::Text(plain.into()), 99).1.escaped);
         }
     }
 
@@ -230,46 +291,37 @@ mod tests {
 
     #[test]
     fn a_blob_shows_its_start_and_its_length() {
-        assert_eq!(cell(&Value::Blob(vec![]), 99).text, "x'' (0 bytes)");
-        assert_eq!(
-            cell(&Value::Blob(vec![0, 255]), 99).text,
-            "x'00ff' (2 bytes)"
-        );
+        assert_eq!(cell(&Value::Blob(vec![]), 99).0, "x'' (0 bytes)");
+        assert_eq!(cell(&Value::Blob(vec![0, 255]), 99).0, "x'00ff' (2 bytes)");
         let long = cell(&Value::Blob(vec![1; 3_000_000]), 99);
-        assert_eq!(
-            long.text,
-            format!("x'{}…' (3000000 bytes)", "01".repeat(16))
-        );
+        assert_eq!(long.0, format!("x'{}…' (3000000 bytes)", "01".repeat(16)));
         assert_eq!(text("x'00'"), "'x''00'''");
     }
 
     #[test]
     fn a_long_text_is_cut_at_a_character_and_says_its_length() {
         let long = cell(&Value::Text("ä".repeat(5_000)), 2_000);
-        assert!(long.cut);
-        assert_eq!(
-            long.text,
-            format!("{}… (5000 characters)", "ä".repeat(2_000))
-        );
+        assert!(long.1.cut);
+        assert_eq!(long.0, format!("{}… (5000 characters)", "ä".repeat(2_000)));
         let fits = cell(&Value::Text("ä".repeat(2_000)), 2_000);
-        assert!(!fits.cut);
-        assert_eq!(fits.text, "ä".repeat(2_000));
+        assert!(!fits.1.cut);
+        assert_eq!(fits.0, "ä".repeat(2_000));
     }
 
     #[test]
     fn a_long_text_is_not_cut_within_what_a_reader_sees_as_one_character() {
         let family = "👨\u{200d}👩\u{200d}👧";
         let long = cell(&Value::Text(family.repeat(5)), 6);
-        assert_eq!(long.text, format!("{}… (25 characters)", family.repeat(2)));
+        assert_eq!(long.0, format!("{}… (25 characters)", family.repeat(2)));
         let marks = cell(&Value::Text(format!("e{}", "\u{301}".repeat(900))), 1);
-        assert!(marks.text.chars().count() < 40);
+        assert!(marks.0.chars().count() < 40);
     }
 
     #[test]
     fn bytes_that_are_no_text_are_shown_one_by_one() {
         let bad = cell(&Value::BadText(b"ab\xffc\n".to_vec()), 2_000);
-        assert_eq!(bad.text, r"'ab\xffc\n' (5 bytes, not UTF-8)");
+        assert_eq!(bad.0, r"'ab\xffc\n' (5 bytes, not UTF-8)");
         let long = cell(&Value::BadText(vec![0xff; 5_000]), 100);
-        assert!(long.cut && long.text.len() < 500, "{}", long.text);
+        assert!(long.1.cut && long.0.len() < 500, "{}", long.0);
     }
 }

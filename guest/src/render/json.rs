@@ -1,9 +1,11 @@
-//! The JSON form: every value by its storage class, exact.
+//! The JSON form, on one line: every value by its storage class, exact. Rows are written as text at
+//! once, since there can be many.
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 use super::room::Room;
-use super::{FOOT, Meter, read_on};
+use super::{FOOT, Meter, escaped_len, read_on};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Column, Output, Rows};
 use crate::answer::value::Value;
@@ -15,7 +17,7 @@ use crate::text::hex;
 const EXACT: i64 = 9_007_199_254_740_991;
 
 /// A refusal.
-pub(crate) fn refusal(command: &str, failure: &Failure, meter: Meter) -> Json {
+pub(crate) fn refusal(command: &str, failure: &Failure, meter: Meter) -> String {
     let mut object = json!({
         "ok": false,
         "command": command,
@@ -26,7 +28,7 @@ pub(crate) fn refusal(command: &str, failure: &Failure, meter: Meter) -> Json {
     if let Some(object) = object.as_object_mut() {
         add_cost(object, meter);
     }
-    object
+    object.to_string()
 }
 
 /// What the call has used.
@@ -38,10 +40,17 @@ fn add_cost(object: &mut Map<String, Json>, meter: Meter) {
 }
 
 /// What a command answers, all of it.
-pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> Json {
-    let rows = output.rows.as_ref().map(|rows| &rows.rows[..]);
-    let list = rows.unwrap_or_default().iter().map(|row| array(row));
-    whole(command, output, meter, list.collect())
+pub(crate) fn object(command: &str, output: &Output, meter: Meter) -> String {
+    let mut list = List::default();
+    for row in output.rows.iter().flat_map(|rows| &rows.rows) {
+        list.push(&Row(row));
+    }
+    written(
+        without_rows(command, output, meter),
+        list,
+        Vec::new(),
+        false,
+    )
 }
 
 /// What a command answers, within the owner's limits. What was left out is told by `more` and by notes; `advice` says
@@ -52,65 +61,107 @@ pub(crate) fn object_within(
     meter: Meter,
     limits: &OutputLimits,
     advice: &str,
-) -> Json {
+) -> String {
     let mut room = Room::new(limits);
     room.reserve(FOOT);
-    let mut object = whole(command, output, meter, Vec::new());
+    let mut object = without_rows(command, output, meter);
     let all = output.rows.as_ref().map(|rows| &rows.rows[..]);
     let all = all.unwrap_or_default();
     // Where there are rows, what stands beside them may take half.
     let beside = if all.is_empty() { room } else { room.half() };
     let mut notes = shorten(&mut object, beside);
-    room.take(&object.to_string());
+    room.take(&text_of(&object));
 
-    let mut kept = Vec::new();
+    let mut list = List::default();
     for row in all {
-        let row = array(row);
-        if !room.try_take(&format!("{row},")) {
+        let bytes = list.push(&Row(row));
+        let escaped = escaped_len(bytes) + 1;
+        if !room.try_take_bytes(bytes.len() as u64 + 1, escaped) {
+            list.pop();
             break;
         }
-        kept.push(row);
     }
-    if let (Some(row), Some(rows), true) = (all.first(), &output.rows, kept.is_empty()) {
+    if let (Some(row), Some(rows), 0) = (all.first(), &output.rows, list.count()) {
         let (row, note) = cut(row, &rows.columns, &room);
-        kept.extend(row);
+        row.iter().for_each(|row| _ = list.push(row));
         notes.extend(note);
     }
-    let left = all.len() - kept.len();
-    if left > 0 && !kept.is_empty() {
+    let left = all.len() - list.count();
+    if left > 0 && list.count() > 0 {
         let more = count(left, "more row");
         notes.push(format!("{more} not shown ({}): {advice}", room.budget()));
     }
-    fill(object, kept, notes, left > 0)
+    written(object, list, notes, left > 0)
 }
 
-/// Puts the rows that are kept into an object without any, and what there is to say about it.
-fn fill(mut object: Json, rows: Vec<Json>, told: Vec<String>, more: bool) -> Json {
-    if let Some(members) = object.as_object_mut() {
-        if members.contains_key("rows") {
-            members.insert("row_count".into(), rows.len().into());
-            members.insert("rows".into(), rows.into());
+/// Rows as they stand in an array.
+#[derive(Default)]
+struct List {
+    text: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl List {
+    fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Adds a row; answers its text.
+    fn push(&mut self, row: &impl Serialize) -> &[u8] {
+        if !self.ends.is_empty() {
+            self.text.push(b',');
         }
-        if more {
-            members.insert("more".into(), true.into());
-        }
-        if !told.is_empty() {
-            let notes = members.entry("notes").or_insert_with(|| json!([]));
-            if let Some(notes) = notes.as_array_mut() {
-                notes.extend(told.into_iter().map(Json::from));
-            }
+        let start = self.text.len();
+        // Memory takes it all.
+        let _ = serde_json::to_writer(&mut self.text, row);
+        self.ends.push(self.text.len());
+        &self.text[start..]
+    }
+
+    /// Takes the last one away.
+    fn pop(&mut self) {
+        self.ends.pop();
+        self.text
+            .truncate(self.ends.last().copied().unwrap_or_default());
+    }
+}
+
+/// An object with the rows that are kept, and what there is to say about them.
+fn written(mut object: Map<String, Json>, list: List, told: Vec<String>, more: bool) -> String {
+    let has_rows = object.contains_key("rows");
+    if has_rows {
+        object.insert("row_count".into(), list.count().into());
+    }
+    if more {
+        object.insert("more".into(), true.into());
+    }
+    if !told.is_empty() {
+        let notes = object.entry("notes").or_insert_with(|| json!([]));
+        if let Some(notes) = notes.as_array_mut() {
+            notes.extend(told.into_iter().map(Json::from));
         }
     }
-    object
+    let rows = String::from_utf8(list.text).unwrap_or_default();
+    let mut text = String::with_capacity(rows.len() + 512);
+    for (name, value) in &object {
+        text.push_str(if text.is_empty() { "{" } else { "," });
+        text.push_str(&Json::from(name.as_str()).to_string());
+        text.push(':');
+        match name.as_str() {
+            "rows" => text.extend(["[", &rows, "]"]),
+            _ => text.push_str(&value.to_string()),
+        }
+    }
+    text.push('}');
+    text
 }
 
 /// Cuts the longest texts and lists of an object until it fits, and says which.
-fn shorten(object: &mut Json, mut room: Room) -> Vec<String> {
+fn shorten(object: &mut Map<String, Json>, mut room: Room) -> Vec<String> {
     let mut cut: Vec<String> = Vec::new();
-    while !room.try_take(&object.to_string()) {
-        let longest = object
-            .as_object_mut()
-            .and_then(|members| members.iter_mut().max_by_key(|(_, value)| size(value)));
+    while !room.try_take(&text_of(object)) {
+        let longest = object.iter_mut().max_by_key(|(_, value)| size(value));
         let Some((name, true)) = longest.map(|(name, value)| (name, halve(value))) else {
             break;
         };
@@ -157,6 +208,10 @@ fn halve(value: &mut Json) -> bool {
             .is_some_and(halve),
         _ => false,
     }
+}
+
+fn text_of(object: &Map<String, Json>) -> String {
+    serde_json::to_string(object).unwrap_or_default()
 }
 
 /// The bytes that a value takes.
@@ -222,14 +277,14 @@ fn start(whole: &Value, budget: usize) -> (Json, Option<usize>) {
     }
 }
 
-/// The object with these rows.
-fn whole(command: &str, output: &Output, meter: Meter, list: Vec<Json>) -> Json {
+/// The object with an empty list for the rows.
+fn without_rows(command: &str, output: &Output, meter: Meter) -> Map<String, Json> {
     let mut tail = Map::new();
     if let Some(changes) = output.changes {
         tail.insert("changes".into(), changes.into());
     }
     if let Some(rowid) = output.last_insert_rowid {
-        tail.insert("last_insert_rowid".into(), integer(rowid));
+        tail.insert("last_insert_rowid".into(), value(&Value::Integer(rowid)));
     }
     if output.rows.is_none()
         && let Some(text) = &output.text
@@ -253,17 +308,17 @@ fn whole(command: &str, output: &Output, meter: Meter, list: Vec<Json>) -> Json 
     }
     if let Some(rows) = &output.rows {
         object.insert("columns".into(), columns(rows).into());
-        object.insert("row_count".into(), list.len().into());
+        object.insert("row_count".into(), 0.into());
         object.insert("total".into(), rows.total.into());
         object.insert("more".into(), rows.more.into());
-        object.insert("rows".into(), list.into());
+        object.insert("rows".into(), json!([]));
     }
     object.append(&mut tail);
     if !output.notes.is_empty() {
         object.insert("notes".into(), lines(&output.notes).into());
     }
     add_cost(&mut object, meter);
-    object.into()
+    object
 }
 
 /// A few rows as an object, in at most a quarter of the budget.
@@ -272,14 +327,10 @@ pub(crate) fn sample(rows: &Rows, limits: &OutputLimits) -> Json {
     let kept: Vec<Json> = rows
         .rows
         .iter()
-        .map(|row| array(row))
+        .map(|row| json!(Row(row)))
         .take_while(|row| room.try_take(&format!("{row},")))
         .collect();
     json!({ "columns": columns(rows), "rows": kept })
-}
-
-fn array(row: &[Value]) -> Json {
-    Json::Array(row.iter().map(value).collect())
 }
 
 fn columns(rows: &Rows) -> Vec<Json> {
@@ -301,7 +352,7 @@ fn describe(column: &Column, index: usize, rows: &Rows) -> Json {
         column.declared.as_str()
     };
     object.insert("type".into(), kind.into());
-    if values().any(|value| matches!(value, Value::Integer(n) if n.unsigned_abs() > EXACT as u64)) {
+    if values().any(|value| matches!(value, Value::Integer(n) if !is_exact(*n))) {
         object.insert("integers".into(), "string".into());
     }
     if values().any(|value| matches!(value, Value::Real(n) if n.is_infinite())) {
@@ -329,26 +380,48 @@ fn class<'a>(values: impl Iterator<Item = &'a Value>) -> &'static str {
     found
 }
 
-/// A value by its storage class.
-pub(crate) fn value(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Integer(number) => integer(*number),
-        Value::Real(number) if number.is_infinite() => super::cell::real(*number).into(),
-        Value::Real(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::BadText(bytes) => json!({ "text_hex": hex::encode(bytes) }),
-        Value::Blob(bytes) => json!({ "blob": hex::encode(bytes) }),
+/// A row as JSON has it.
+struct Row<'r>(&'r [Value]);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(Cell))
     }
 }
 
-/// A number, or a string where a JSON reader could round it.
-fn integer(number: i64) -> Json {
-    if number.unsigned_abs() > EXACT as u64 {
-        number.to_string().into()
-    } else {
-        number.into()
+/// A value as JSON has it, by its storage class.
+struct Cell<'v>(&'v Value);
+
+impl Serialize for Cell<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let named = |to: S, name, bytes| {
+            let mut object = to.serialize_map(Some(1))?;
+            object.serialize_entry(name, &hex::encode(bytes))?;
+            object.end()
+        };
+        match self.0 {
+            Value::Null => to.serialize_unit(),
+            Value::Integer(number) if is_exact(*number) => to.serialize_i64(*number),
+            // A JSON reader could round it.
+            Value::Integer(number) => to.collect_str(number),
+            Value::Real(number) if number.is_infinite() => {
+                to.serialize_str(&super::cell::shown(self.0, 0))
+            }
+            Value::Real(number) => to.serialize_f64(*number),
+            Value::Text(text) => to.serialize_str(text),
+            Value::BadText(bytes) => named(to, "text_hex", bytes),
+            Value::Blob(bytes) => named(to, "blob", bytes),
+        }
     }
+}
+
+/// A value by its storage class.
+pub(crate) fn value(value: &Value) -> Json {
+    json!(Cell(value))
+}
+
+fn is_exact(number: i64) -> bool {
+    number.unsigned_abs() <= EXACT as u64
 }
 
 #[cfg(test)]

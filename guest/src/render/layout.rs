@@ -18,11 +18,36 @@ pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
+/// How many cells of a column have which width.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Widths(Vec<u32>);
+
+impl Widths {
+    /// One more cell.
+    pub(crate) fn add(&mut self, width: usize) {
+        if self.0.len() <= width {
+            self.0.resize(width + 1, 0);
+        }
+        self.0[width] += 1;
+    }
+
+    /// The widths that there are, in rising order, each with how many cells have it.
+    fn counts(&self) -> impl Iterator<Item = (usize, usize)> {
+        let counts = self.0.iter().map(|&count| count as usize).enumerate();
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    /// The width of all cells together.
+    fn sum(&self) -> usize {
+        self.counts().map(|(width, count)| width * count).sum()
+    }
+}
+
 /// The width of each column, from the widths of its header and its cells.
 ///
 /// `pads_last` says whether the last column is padded, because it is aligned to the right.
-pub(crate) fn fit(columns: &[Vec<usize>], pads_last: bool) -> Vec<usize> {
-    let data: usize = columns.iter().flatten().sum();
+pub(crate) fn fit(columns: &[Widths], pads_last: bool) -> Vec<usize> {
+    let data: usize = columns.iter().map(Widths::sum).sum();
     let mut choices: Vec<Choice> = columns
         .iter()
         .enumerate()
@@ -63,20 +88,17 @@ struct Step {
 }
 
 impl Choice {
-    fn new(widths: &[usize], pads: bool) -> Self {
-        let mut sorted = widths.to_vec();
-        sorted.sort_unstable();
+    fn new(widths: &Widths, pads: bool) -> Self {
         let mut steps: Vec<Step> = Vec::new();
-        let mut sum = 0;
-        for (index, width) in sorted.into_iter().enumerate() {
-            if steps.last().is_none_or(|step| step.width != width) {
-                steps.push(Step {
-                    width,
-                    narrower: index,
-                    sum,
-                });
-            }
-            sum += width;
+        let (mut narrower, mut sum) = (0, 0);
+        for (width, count) in widths.counts() {
+            steps.push(Step {
+                width,
+                narrower,
+                sum,
+            });
+            narrower += count;
+            sum += width * count;
         }
         if steps.is_empty() {
             steps.push(Step {
@@ -125,6 +147,16 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn fit(columns: &[Vec<usize>], pads_last: bool) -> Vec<usize> {
+        let counted = |column: &Vec<usize>| {
+            let mut widths = Widths::default();
+            column.iter().for_each(|width| widths.add(*width));
+            widths
+        };
+        let columns: Vec<Widths> = columns.iter().map(counted).collect();
+        super::fit(&columns, pads_last)
+    }
 
     fn cost(columns: &[Vec<usize>], widths: &[usize]) -> (usize, usize) {
         let data = columns.iter().flatten().sum();

@@ -2,13 +2,15 @@
 //!
 //! - [`text`]: the aligned table. [`json`]: the object that `output: "json"` asks for.
 //! - [`mode`]: the output modes of the sqlite3 program, for the shell and for exports.
-//! - [`layout`]: columns side by side. [`cell`]: one value. [`room`]: how much there is room for.
+//! - [`table`]: rows under each other. [`layout`]: how wide columns are. [`cell`]: one value. [`room`]: how
+//!   much there is room for.
 
 pub(crate) mod cell;
 pub(crate) mod json;
 pub(crate) mod layout;
 pub(crate) mod mode;
 pub(crate) mod room;
+mod table;
 pub(crate) mod text;
 
 use std::time::Duration;
@@ -30,7 +32,7 @@ pub(crate) struct Meter {
 const ENVELOPE: u64 = 1 << 10;
 
 /// Bytes for what is said below the rows: that some are left out, how to get them, how many there are.
-const FOOT: usize = 600;
+pub(crate) const FOOT: usize = 600;
 
 /// Characters of the name of a column that are shown.
 const COLUMN_CHARS: usize = 60;
@@ -55,14 +57,25 @@ fn read_on(column: &str, shown: usize) -> String {
 }
 
 /// The bytes that `text` takes inside a JSON string.
-fn escaped_len(text: &str) -> u64 {
-    text.bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            0..=0x1f => 6,
-            _ => 1,
-        })
-        .sum()
+fn escaped_len(text: impl AsRef<[u8]>) -> u64 {
+    /// What each byte takes.
+    const BYTES: [u8; 256] = {
+        let mut bytes = [1; 256];
+        let mut control = 0;
+        while control < 0x20 {
+            bytes[control] = 6;
+            control += 1;
+        }
+        let short = *b"\"\\\n\r\t\x08\x0c";
+        let mut at = 0;
+        while at < short.len() {
+            bytes[short[at] as usize] = 2;
+            at += 1;
+        }
+        bytes
+    };
+    let bytes = text.as_ref().iter();
+    bytes.map(|&byte| u64::from(BYTES[usize::from(byte)])).sum()
 }
 
 #[cfg(test)]

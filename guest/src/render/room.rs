@@ -41,7 +41,12 @@ impl Room {
 
     /// Whether there is enough for a text.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        text.len() as u64 <= self.text && escaped_len(text) <= self.line
+        self.fits_bytes(text.len() as u64, escaped_len(text))
+    }
+
+    /// Whether there is enough for so many bytes, which are so many inside a JSON string.
+    pub(crate) fn fits_bytes(&self, bytes: u64, escaped: u64) -> bool {
+        bytes <= self.text && escaped <= self.line
     }
 
     /// Takes room for a text that has to be there.
@@ -52,11 +57,17 @@ impl Room {
 
     /// Takes room for a text if there is enough.
     pub(crate) fn try_take(&mut self, text: &str) -> bool {
-        let fits = self.fits(text);
+        self.try_take_bytes(text.len() as u64, escaped_len(text))
+    }
+
+    /// Takes room for so many bytes, which are so many inside a JSON string, if there is enough.
+    pub(crate) fn try_take_bytes(&mut self, bytes: u64, escaped: u64) -> bool {
+        let fits = self.fits_bytes(bytes, escaped);
         if fits {
-            self.take(text);
+            self.text -= bytes;
+            self.line -= escaped;
         }
-        self.line_is_full = !fits && text.len() as u64 <= self.text;
+        self.line_is_full = !fits && bytes <= self.text;
         fits
     }
 

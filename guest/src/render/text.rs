@@ -1,8 +1,10 @@
 //! The text form: an aligned table, whole rows up to a budget, and what is left.
 
-use super::cell::{Cell, ESCAPES, cell};
-use super::layout::{DASHES, fit, width};
+use std::borrow::Cow;
+
+use super::cell::{Cell, ESCAPES, put, shown};
 use super::room::Room;
+use super::table::Table;
 use super::{COLUMN_CHARS, FOOT, read_on};
 use crate::answer::failure::Failure;
 use crate::answer::output::{Column, Output, Rows};
@@ -18,6 +20,10 @@ const MOST_EFFECTS: usize = 20;
 
 /// No cell is cut to fewer characters.
 const SHORTEST_CELL: usize = 16;
+
+/// What is said of a text that is shown with escapes, which it does not have.
+const HIDDEN: &str = "Characters that cannot be seen are shown as \\uXXXX or \\r, which is not what the text \
+                      holds; output json and files have it as it is.";
 
 /// Characters of a cell of a sample.
 const SAMPLE_CHARS: u32 = 200;
@@ -106,6 +112,8 @@ struct Page {
     cell: usize,
     /// Whether a cell has escapes.
     escaped: bool,
+    /// Whether a text has characters that are not shown.
+    hidden: bool,
     /// What is to be said below the rows; what matters most comes first.
     below: Vec<String>,
 }
@@ -117,6 +125,7 @@ impl Page {
             room: Room::new(limits),
             cell: limits.cell_chars as usize,
             escaped: false,
+            hidden: false,
             below: Vec::new(),
         }
     }
@@ -147,6 +156,9 @@ impl Page {
         if self.escaped {
             self.below.push(ESCAPES.to_owned());
         }
+        if self.hidden {
+            self.below.push(HIDDEN.to_owned());
+        }
         for sentence in std::mem::take(&mut self.below) {
             self.try_add(&format!("{sentence}\n"));
         }
@@ -156,6 +168,7 @@ impl Page {
     /// Adds whole lines, and says how many did not fit.
     fn lines(&mut self, text: &str, advice: &str) {
         let text = visible_lines(text);
+        self.hidden |= matches!(text, Cow::Owned(_));
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
             if self.try_add(&format!("{line}\n")) {
@@ -230,8 +243,8 @@ impl Page {
         room.take_bytes(other);
         let fits = |budget: usize| match rows.rows.first() {
             Some(row) => {
-                let shown = row.iter().map(|value| cell(value, budget).text + "  ");
-                room.fits(&shown.collect::<String>())
+                let cells = row.iter().map(|value| shown(value, budget) + "  ");
+                room.fits(&cells.collect::<String>())
             }
             None => true,
         };
@@ -251,68 +264,38 @@ impl Page {
         let names_length: usize = header.iter().map(|name| name.len() + 2).sum();
         // The dashes below them, too.
         let budget = self.cell_budget(rows, 2 * names_length);
-        let mut cells: Vec<Vec<Cell>> = Vec::new();
+        let mut table = Table::new(header);
         let mut room = self.room.bytes();
         for row in &rows.rows {
-            let line: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
-            let need: usize = line.iter().map(|cell| cell.text.len() + 1).sum();
             // Widths come from what will be shown, so nothing is measured that cannot fit.
-            if need > room {
+            let Some(left) = room.checked_sub(table.push(row, budget)) else {
+                table.pop();
                 break;
-            }
-            room -= need;
-            cells.push(line);
+            };
+            room = left;
         }
-        let right: Vec<bool> = (0..header.len())
-            .map(|column| {
-                cells.iter().any(|row| row[column].number)
-                    && cells
-                        .iter()
-                        .all(|row| row[column].number || row[column].text == "NULL")
-            })
-            .collect();
-        let widths: Vec<Vec<usize>> = header
-            .iter()
-            .enumerate()
-            .map(|(column, name)| {
-                std::iter::once(width(name))
-                    .chain(cells.iter().map(|row| width(&row[column].text)))
-                    .collect()
-            })
-            .collect();
-        let mut fitted = fit(&widths, right.last().copied().unwrap_or_default());
-        let names: Vec<&str> = header.iter().map(String::as_str).collect();
-        let head = |fitted: &[usize]| {
-            let dashes: Vec<String> = fitted
-                .iter()
-                .map(|width| "-".repeat((*width).clamp(1, DASHES)))
-                .collect();
-            let dashes: Vec<&str> = dashes.iter().map(String::as_str).collect();
-            line(&names, fitted, &right) + &line(&dashes, fitted, &right)
-        };
-        let lines = |fitted: &[usize], row: &[Cell]| {
-            let texts: Vec<&str> = row.iter().map(|cell| cell.text.as_str()).collect();
-            line(&texts, fitted, &right)
-        };
+        table.fit();
+        let mut head = table.head();
         // A row of long cells would be pushed out by the blanks of its own header.
-        let blanks = |head: String| head.len() > names_length + self.room.bytes() / 3;
-        if let Some(first) = cells.first()
-            && (blanks(head(&fitted)) || !self.room.fits(&(head(&fitted) + &lines(&fitted, first))))
-        {
-            fitted.fill(1);
+        let blanks = head.len() > names_length + self.room.bytes() / 3;
+        if table.rows() > 0 && (blanks || !self.room.fits(&(head.clone() + &table.line(0)))) {
+            table.fit_nothing();
+            head = table.head();
         }
-        if !self.try_add(&head(&fitted)) {
+        if !self.try_add(&head) {
             return 0;
         }
         let mut shown = 0;
         let mut cut = Vec::new();
-        for row in &cells {
-            if !self.try_add(&lines(&fitted, row)) {
+        for row in 0..table.rows() {
+            let (bytes, escaped) = table.length(row);
+            if !self.room.try_take_bytes(bytes, escaped) {
                 break;
             }
+            table.put(&mut self.text, row);
             shown += 1;
-            self.escaped |= row.iter().any(|cell| cell.escaped);
-            note_cuts(row, &mut cut);
+            self.escaped |= table.row(row).iter().any(|cell| cell.escaped);
+            note_cuts(table.row(row), &mut cut);
         }
         self.cuts(&cut, &rows.columns, budget);
         shown
@@ -334,19 +317,19 @@ impl Page {
         let mut shown = 0;
         for (index, row) in rows.rows.iter().enumerate() {
             let mut block = format!("-- row {} --\n", index + 1);
-            let row: Vec<Cell> = row.iter().map(|value| cell(value, budget)).collect();
-            for (name, cell) in header.iter().zip(&row) {
+            let mut cells = Vec::with_capacity(row.len());
+            for (name, value) in header.iter().zip(row) {
                 block.push_str(name);
                 block.push_str(" = ");
-                block.push_str(&cell.text);
+                cells.push(put(&mut block, value, budget));
                 block.push('\n');
             }
             if !self.try_add(&block) {
                 break;
             }
             shown += 1;
-            self.escaped |= row.iter().any(|cell| cell.escaped);
-            note_cuts(&row, &mut cut);
+            self.escaped |= cells.iter().any(|cell| cell.escaped);
+            note_cuts(&cells, &mut cut);
         }
         self.cuts(&cut, &rows.columns, budget);
         shown
@@ -376,28 +359,6 @@ fn note_cuts(row: &[Cell], cut: &mut Vec<usize>) {
             cut.push(column);
         }
     }
-}
-
-/// One line of the table. Nothing is padded that nothing follows.
-fn line(cells: &[&str], widths: &[usize], right: &[bool]) -> String {
-    let mut line = String::new();
-    for (index, text) in cells.iter().enumerate() {
-        if index > 0 {
-            line.push_str("  ");
-        }
-        let blanks = widths[index].saturating_sub(width(text));
-        if right[index] {
-            line.extend(std::iter::repeat_n(' ', blanks));
-            line.push_str(text);
-        } else {
-            line.push_str(text);
-            if index + 1 < cells.len() {
-                line.extend(std::iter::repeat_n(' ', blanks));
-            }
-        }
-    }
-    line.push('\n');
-    line
 }
 
 /// How many rows there are, and whether that is all.

@@ -92,6 +92,7 @@ pub(super) fn context_of(file: &File) -> Context {
         },
         output: OutputLimits {
             text_bytes: 64 << 20,
+            reply_bytes: 256 << 20,
             ..OutputLimits::default()
         },
     };
@@ -404,6 +405,37 @@ fn a_table_whose_module_nobody_has_is_kept_as_it_is() {
         .as_bytes(),
     );
     assert!(comes_back(&file).contains(create));
+}
+
+#[test]
+fn a_table_of_as_many_columns_as_there_can_be_comes_back_with_its_rowids() {
+    let columns: Vec<String> = (0..2_000).map(|column| format!("c{column}")).collect();
+    let file = File::by_sqlite(
+        format!(
+            "CREATE TABLE wide({}); INSERT INTO wide(c0, c1999) VALUES('a', 1), ('b', 2), ('c', NULL), ('d', 4);
+             UPDATE wide SET rowid = 9 WHERE c0 = 'd'; UPDATE wide SET rowid = -5 WHERE c0 = 'a';
+             DELETE FROM wide WHERE c0 = 'b'",
+            columns.join(",")
+        )
+        .as_bytes(),
+    );
+    let rows = |file: &File| {
+        let connection = Connection::open(&file.0).unwrap();
+        cells(&connection, "SELECT rowid, c0, c7, c1999 FROM wide")
+    };
+    let dump = file.dump();
+    assert_eq!(
+        dump.matches("UPDATE \"wide\" SET rowid=").count(),
+        3,
+        "{dump}"
+    );
+    for back in [
+        File::by_us(dump.as_bytes()),
+        File::by_sqlite(dump.as_bytes()),
+    ] {
+        assert_eq!(rows(&back), rows(&file));
+        assert_eq!(back.dump(), dump);
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::engine::database::shell::{
     Counters, ExplainKind, Phase, RowSink, ShellError, statements,
 };
 use crate::engine::statement::dialect;
-use crate::render::mode::Printer;
+use crate::render::mode::{Format, Mode, Printer};
 use crate::text::pad::blanks;
 
 /// Runs the statements of a text one after the other, up to the first that fails.
@@ -100,6 +100,7 @@ fn execute(
     cx: &mut ShellContext<'_>,
 ) -> Result<Counters, LineError> {
     let line = shell.line_number();
+    let computed = computed(shell, cx);
     let Shell {
         state,
         redirect,
@@ -115,6 +116,8 @@ fn execute(
         },
         state,
         kind: OutputKind::None,
+        computed,
+        kept: None,
     };
     let result = database.shell(sql, &state.parameters, &mut print);
     let rolled_back = result.is_err() && before && !database.in_transaction();
@@ -227,6 +230,29 @@ struct RowPrinter<'a> {
     out: RedirectedOutput<'a>,
     state: &'a ShellState,
     kind: OutputKind,
+    /// Columns that no INSERT may give a value.
+    computed: Vec<String>,
+    /// Which columns are printed, if not all.
+    kept: Option<Vec<usize>>,
+}
+
+/// The columns that the table of `.mode insert` computes by itself, if it is one of this database.
+fn computed(shell: &mut Shell, cx: &mut ShellContext<'_>) -> Vec<String> {
+    let format = &shell.state.format;
+    if format.mode != Mode::Insert {
+        return Vec::new();
+    }
+    let sql = format!(
+        "SELECT name FROM pragma_table_xinfo('{}') WHERE hidden IN (2, 3)",
+        format.table.replace('\'', "''")
+    );
+    // What fails here fails again, with what to say of it, when the statement runs.
+    let rows = collect(shell, &sql, cx).unwrap_or_default();
+    let names = rows.into_iter().flatten().map(|value| match value {
+        Value::Text(name) => name,
+        _ => String::new(),
+    });
+    names.collect()
 }
 
 enum OutputKind {
@@ -241,7 +267,28 @@ impl RowSink for RowPrinter<'_> {
         self.kind = match explains {
             ExplainKind::Code if self.state.explain => OutputKind::Code(Vec::new()),
             ExplainKind::Plan if self.state.explain => OutputKind::Plan(Vec::new()),
-            _ => OutputKind::Rows(Printer::new(&self.state.format, names)),
+            _ => {
+                let computed = |name: &String| {
+                    let mut computed = self.computed.iter();
+                    computed.any(|other| other.eq_ignore_ascii_case(name))
+                };
+                if !names.iter().any(computed) {
+                    OutputKind::Rows(Printer::new(&self.state.format, names))
+                } else {
+                    let kept: Vec<usize> = (0..names.len())
+                        .filter(|index| !computed(&names[*index]))
+                        .collect();
+                    let names: Vec<String> =
+                        kept.iter().map(|index| names[*index].clone()).collect();
+                    self.kept = Some(kept);
+                    // Without their names they would be too few.
+                    let format = Format {
+                        headers: true,
+                        ..self.state.format.clone()
+                    };
+                    OutputKind::Rows(Printer::new(&format, &names))
+                }
+            }
         };
         Ok(())
     }
@@ -249,7 +296,14 @@ impl RowSink for RowPrinter<'_> {
     fn row(&mut self, values: &[Value]) -> io::Result<bool> {
         match &mut self.kind {
             OutputKind::None => {}
-            OutputKind::Rows(printer) => printer.row(&mut self.out, values)?,
+            OutputKind::Rows(printer) => match &self.kept {
+                None => printer.row(&mut self.out, values)?,
+                Some(kept) => {
+                    let values: Vec<Value> =
+                        kept.iter().map(|index| values[*index].clone()).collect();
+                    printer.row(&mut self.out, &values)?;
+                }
+            },
             OutputKind::Code(rows) | OutputKind::Plan(rows) => rows.push(values.to_vec()),
         }
         Ok(self.out.has_room())

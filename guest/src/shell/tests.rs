@@ -558,3 +558,21 @@ fn quit_in_a_file_ends_that_file() {
     let file = Scratch::new("SELECT 1;\n.quit\nSELECT 2;\n");
     assert_eq!(ran(&format!(".read {}\nSELECT 3;", file.0)), "1\n3\n");
 }
+
+#[test]
+fn rows_for_an_insert_leave_out_what_the_table_computes() {
+    let schema = "CREATE TABLE o(id INTEGER PRIMARY KEY, qty INT, total AS (qty * 2) STORED, \"a b\");\n\
+                  INSERT INTO o(id, qty, \"a b\") VALUES(1, 2, 'x');\n.mode insert o\n";
+    let rows = ran(&format!("{schema}SELECT * FROM o;"));
+    assert_eq!(rows, "INSERT INTO o(id,qty,\"a b\") VALUES(1,2,'x');\n");
+    // They are read back.
+    let back = ran(&format!(
+        "{schema}DELETE FROM o;\n{rows}.mode list\nSELECT * FROM o;"
+    ));
+    assert_eq!(back, "1|2|4|x\n");
+    // A table that is not there may store them.
+    let other = ran(&format!("{schema}.mode insert other\nSELECT * FROM o;"));
+    assert_eq!(other, "INSERT INTO other VALUES(1,2,4,'x');\n");
+    let some = ran(&format!("{schema}SELECT id, qty FROM o;"));
+    assert_eq!(some, "INSERT INTO o VALUES(1,2);\n");
+}

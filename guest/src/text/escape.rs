@@ -26,6 +26,21 @@ pub(crate) fn escaped(text: &str) -> String {
     visible(&doubled).into_owned()
 }
 
+/// The text as SQLite's `unistr()` takes it between single quotes, with escapes for what [`visible_lines`]
+/// escapes.
+pub(crate) fn as_unistr(text: &str) -> String {
+    let mut sql = String::with_capacity(text.len() + 16);
+    for (c, hidden) in hidden(text) {
+        let _ = match c {
+            '\'' | '\\' => write!(sql, "{c}{c}"),
+            c if !hidden || matches!(c, '\n' | '\t') => write!(sql, "{c}"),
+            c if u32::from(c) <= 0xffff => write!(sql, "\\u{:04x}", u32::from(c)),
+            c => write!(sql, "\\U{:08x}", u32::from(c)),
+        };
+    }
+    sql
+}
+
 /// The first characters of a text, and a mark if these are not all.
 pub(crate) fn clipped(text: &str, chars: usize) -> String {
     let mut start: String = text.chars().take(chars).collect();

@@ -91,8 +91,8 @@ impl Budgets {
     /// The call took too long.
     pub fn out_of_time(&self) -> String {
         format!(
-            "Stopped: the call reached its time budget of {} (--timeout). Ask for less: add a \
-             WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work.",
+            "Stopped: the call reached its time budget of {} (--timeout). Ask for less, or \
+             split the work.",
             show_time(self.timeout)
         )
     }
@@ -100,8 +100,8 @@ impl Budgets {
     /// The call did too much.
     pub fn out_of_fuel(&self) -> String {
         format!(
-            "Stopped: the call reached its work budget of {} fuel (--fuel). Ask for less: add a \
-             WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work.",
+            "Stopped: the call reached its work budget of {} fuel (--fuel). Ask for less, or \
+             split the work.",
             self.fuel
         )
     }

@@ -17,7 +17,7 @@ use crate::log::log;
 pub enum Event {
     /// A line without its newline.
     Line(Line),
-    /// The start of a line that is longer than the budget; the rest of it is skipped.
+    /// The start of a line that is longer than the budget, and its last bytes.
     Overlong(Line),
     /// The client closed its end.
     Closed,
@@ -28,6 +28,9 @@ pub enum Event {
 /// Lines that may be under way between the reader and the server. The reader
 /// waits beyond it, then the pipe fills, then the client waits.
 const IN_FLIGHT: usize = 16;
+
+/// So much is kept of the end of a line that is too long: many clients write there what it answers to.
+const END_BYTES: usize = 512;
 
 /// How long the process may take to end in good order after it was asked to. A client that does
 /// not read what it is sent would keep it for ever.
@@ -67,7 +70,9 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
                 Event::Line(line)
             }
             Ok(_) if line.len() as u64 > limit => {
-                line.pop();
+                if let Err(error) = skip_rest(&mut from, &mut line) {
+                    log(format_args!("standard input: {error}"));
+                }
                 Event::Overlong(line)
             }
             // The last line may come without its newline.
@@ -77,16 +82,31 @@ fn read_lines(mut from: impl BufRead, limit: u64, to: &SyncSender<Event>) {
                 Event::Closed
             }
         };
-        let (over, overlong) = (
-            matches!(event, Event::Closed),
-            matches!(event, Event::Overlong(_)),
-        );
-        // It is refused before its end is seen, which may never come.
+        let over = matches!(event, Event::Closed);
         if to.send(event).is_err() || over {
             return;
         }
-        if overlong && let Err(error) = from.skip_until(b'\n') {
-            log(format_args!("standard input: {error}"));
+    }
+}
+
+/// Skips the rest of a line, and adds no more than its last bytes to `line`.
+fn skip_rest(from: &mut impl BufRead, line: &mut Line) -> io::Result<()> {
+    let start = line.len();
+    loop {
+        let buffer = match from.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        line.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
+        let more = (line.len() - start).saturating_sub(END_BYTES);
+        line.drain(start..start + more);
+        let over = end.is_some() || buffer.is_empty();
+        let used = part.len() + usize::from(end.is_some());
+        from.consume(used);
+        if over {
+            return Ok(());
         }
     }
 }
@@ -140,15 +160,30 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_exactly_the_limit_passes_and_of_a_longer_one_the_start() {
+    fn a_line_of_exactly_the_limit_passes_and_of_a_longer_one_the_start_and_the_end() {
         let events = events(b"12345\n\n123456789\nmore\n123456", 5);
         assert!(matches!(&events[0], Event::Line(line) if line == b"12345"));
         assert!(matches!(&events[1], Event::Line(line) if line.is_empty()));
-        assert!(matches!(&events[2], Event::Overlong(head) if head == b"12345"));
+        assert!(matches!(&events[2], Event::Overlong(line) if line == b"123456789"));
         assert!(matches!(&events[3], Event::Line(line) if line == b"more"));
-        assert!(matches!(&events[4], Event::Overlong(head) if head == b"12345"));
+        assert!(matches!(&events[4], Event::Overlong(line) if line == b"123456"));
         assert!(matches!(&events[5], Event::Closed));
         assert_eq!(events.len(), 6);
+        let long = [b"start", &[b' '; 100_000][..], b"end\n12345"].concat();
+        // As pipes bring it: in pieces, the last of which may be short.
+        for piece in [7, END_BYTES, 8192] {
+            let (to, events) = sync_channel(100);
+            read_lines(BufReader::with_capacity(piece, &long[..]), 5, &to);
+            let Ok(Event::Overlong(kept)) = events.try_recv() else {
+                panic!("a line that is too long");
+            };
+            assert_eq!(kept.len(), 6 + END_BYTES, "{piece}");
+            assert!(
+                kept.starts_with(b"start ") && kept.ends_with(b" end"),
+                "{piece}"
+            );
+            assert!(matches!(events.try_recv(), Ok(Event::Line(line)) if line == b"12345"));
+        }
     }
 
     #[test]

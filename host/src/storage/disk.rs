@@ -427,7 +427,7 @@ impl Handle for DiskFile {
 
     fn has_moved(&mut self) -> Result<bool> {
         match &mut self.open {
-            Some((file, _)) => file.has_moved(),
+            Some((file, id)) => Ok(file.has_moved()? || !self.place.origin.leads_to(*id)),
             None => Ok(false),
         }
     }

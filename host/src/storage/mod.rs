@@ -4,7 +4,8 @@
 //! not trusted: every name, length, offset and order of calls is checked here.
 //!
 //! - [`types`]: what is asked for and answered; [`file`]: an open file of any kind.
-//! - [`names`]: what may be named, and where that lies; [`root`]: below which folder.
+//! - [`names`]: what may be named, and where that lies; [`root`]: below which folder;
+//!   [`origin`]: whether a name still leads there.
 //! - [`quota`]: how much all files together may grow.
 //! - [`disk`]: real files, through [`native`], SQLite's own file layer, so that
 //!   the locks are byte for byte those of every other SQLite on the machine.
@@ -26,6 +27,7 @@ mod file;
 mod memory;
 mod names;
 mod native;
+mod origin;
 mod plain;
 mod protected;
 mod quota;
@@ -82,10 +84,9 @@ impl Storage {
     pub fn new(grants: Grants, disk_bytes: u64) -> io::Result<Self> {
         let quota = Arc::new(Quota::new(disk_bytes));
         let names = Names::new(grants)?;
-        let served = names.served().path().map(ToOwned::to_owned);
         Ok(Self {
             shared: Arc::new(Shared {
-                protected: Arc::new(ProtectedFiles::new(served, quota.clone())),
+                protected: Arc::new(ProtectedFiles::new(names.served(), quota.clone())),
                 memory: MemoryFiles::new(names.in_memory(), quota.clone()),
                 names,
                 disk: DiskFiles::new(quota.clone()),

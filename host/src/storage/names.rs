@@ -8,7 +8,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use super::origin::{Origin, ServedPath, canonical};
 use super::root::{Directory, OpenRoot};
 use super::{ErrorCode, Result, Role};
 
@@ -36,23 +38,6 @@ pub enum Served {
         /// Whether every write is refused.
         readonly: bool,
     },
-}
-
-impl Served {
-    /// What the sandbox calls it.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Memory { name } | Self::File { name, .. } => name,
-        }
-    }
-
-    /// Where it is, if it is a file.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Memory { .. } => None,
-            Self::File { path, .. } => Some(path),
-        }
-    }
 }
 
 /// A directory below which files may be named.
@@ -100,7 +85,7 @@ pub struct Grants {
 }
 
 /// A real file.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DiskPlace {
     /// A path for this process, without symbolic links that anyone could turn elsewhere.
     pub path: PathBuf,
@@ -110,6 +95,8 @@ pub struct DiskPlace {
     pub readonly: bool,
     /// What the paths lead through.
     pub directory: Directory,
+    /// What led to them.
+    pub origin: Origin,
 }
 
 /// A file that is no database, or is not used as one: a name in a directory
@@ -156,7 +143,7 @@ pub enum PlainPlace {
 }
 
 /// Where a name leads.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Place {
     /// To a file in memory, of that name.
     Memory(String),
@@ -166,42 +153,47 @@ pub enum Place {
 
 /// The names and what they lead to.
 pub struct Names {
-    served: Served,
+    /// What the sandbox calls the served database.
+    served: String,
+    /// Where that is, and whether it is read-only; nothing if it is in the host's memory.
+    on_disk: Option<(Arc<ServedPath>, bool)>,
     files: Vec<Granted>,
     record: Option<String>,
-    root: Option<OpenRoot>,
+    root: Option<Arc<OpenRoot>>,
 }
 
 impl Names {
     /// Resolves the paths of `grants` as they are now.
     pub fn new(grants: Grants) -> io::Result<Self> {
-        let mut served = grants.database;
-        if let Served::File { path, .. } = &mut served {
-            *path = canonical(path)?;
-        }
+        let (served, on_disk) = match grants.database {
+            Served::Memory { name } => (name, None),
+            Served::File {
+                name,
+                path,
+                readonly,
+            } => (name, Some((Arc::new(ServedPath::new(&path)?), readonly))),
+        };
         Ok(Self {
             served,
+            on_disk,
             files: grants
                 .files
                 .into_iter()
                 .map(absolute)
                 .collect::<io::Result<_>>()?,
             record: grants.record,
-            root: grants.root.map(OpenRoot::new).transpose()?,
+            root: grants.root.map(OpenRoot::new).transpose()?.map(Arc::new),
         })
     }
 
-    /// The served database, its path absolute.
-    pub fn served(&self) -> &Served {
-        &self.served
+    /// Where the served database is, if it is a file.
+    pub fn served(&self) -> Option<Arc<ServedPath>> {
+        self.on_disk.as_ref().map(|(path, _)| path.clone())
     }
 
     /// The names of the databases in the host's memory.
     pub fn in_memory(&self) -> impl Iterator<Item = &str> {
-        let served = match &self.served {
-            Served::Memory { name } => Some(name),
-            Served::File { .. } => None,
-        };
+        let served = self.on_disk.is_none().then_some(&self.served);
         served.into_iter().chain(&self.record).map(String::as_str)
     }
 
@@ -211,7 +203,7 @@ impl Names {
         if name.len() > NAME_BYTES || name.contains('\0') {
             return Err(ErrorCode::Denied);
         }
-        if beside(self.served.name(), name).is_some() {
+        if beside(&self.served, name).is_some() {
             return Err(ErrorCode::Denied);
         }
         for file in self.files.iter().filter(|file| file.name == name) {
@@ -241,21 +233,20 @@ impl Names {
         {
             return Ok((Place::Memory(name.to_owned()), role));
         }
-        match &self.served {
-            Served::Memory { name: served } => {
-                if let Some((_, role)) = beside(served, name) {
-                    return Ok((Place::Memory(name.to_owned()), role));
-                }
+        let beside_served = beside(&self.served, name);
+        match (&self.on_disk, beside_served) {
+            (None, Some((_, role))) => return Ok((Place::Memory(name.to_owned()), role)),
+            (None, None) => {}
+            (Some((served, readonly)), Some((suffix, role))) => {
+                let path = match role {
+                    Role::MainDatabase => served.renewed(),
+                    _ => served.current(),
+                };
+                let origin = Origin::Served(served.clone(), path.clone());
+                return Ok((disk(&path, suffix, *readonly, None, origin), role));
             }
-            Served::File {
-                name: served,
-                path,
-                readonly,
-            } => {
-                if let Some((suffix, role)) = beside(served, name) {
-                    return Ok((disk(path, suffix, *readonly, None), role));
-                }
-                if let Some(place) = foreign_super_journal(path.parent(), name) {
+            (Some((served, _)), None) => {
+                if let Some(place) = foreign_super_journal(served.current().parent(), name) {
                     return Ok((place, Role::SuperJournal));
                 }
             }
@@ -265,7 +256,7 @@ impl Names {
                 continue;
             };
             if let Some((suffix, role)) = beside(&file.name, name) {
-                return Ok((disk(path, suffix, true, None), role));
+                return Ok((disk(path, suffix, true, None, Origin::Path), role));
             }
             if let Some(place) = foreign_super_journal(path.parent(), name) {
                 return Ok((place, Role::SuperJournal));
@@ -277,11 +268,18 @@ impl Names {
         }
         let (stem, suffix, role) = split(name)?;
         let (path, directory) = root.locate(stem)?;
-        Ok((disk(&path, suffix, root.readonly, directory), role))
+        let origin = Origin::Below(root.clone(), stem.to_owned());
+        Ok((disk(&path, suffix, root.readonly, directory, origin), role))
     }
 }
 
-fn disk(database: &Path, suffix: &str, readonly: bool, directory: Directory) -> Place {
+fn disk(
+    database: &Path,
+    suffix: &str,
+    readonly: bool,
+    directory: Directory,
+    origin: Origin,
+) -> Place {
     let with = |suffix: &str| {
         let mut path = database.as_os_str().to_owned();
         path.push(suffix);
@@ -292,6 +290,7 @@ fn disk(database: &Path, suffix: &str, readonly: bool, directory: Directory) -> 
         index: with("-shm"),
         readonly,
         directory,
+        origin,
     })
 }
 
@@ -353,6 +352,7 @@ fn foreign_super_journal(directory: Option<&Path>, name: &str) -> Option<Place> 
                 index: PathBuf::new(),
                 readonly: true,
                 directory: None,
+                origin: Origin::Path,
             })
         })
 }
@@ -392,30 +392,4 @@ fn granted(path: &Path) -> Result<FilePlace> {
         base: base.to_owned(),
         readonly: false,
     })
-}
-
-/// The absolute path of a file that need not exist yet, its directory free of
-/// symbolic links, so that the journal is where every other SQLite looks for it.
-fn canonical(path: &Path) -> io::Result<PathBuf> {
-    let path = match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let name = path.file_name().ok_or(error)?;
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            fs::canonicalize(parent)?.join(name)
-        }
-        found => found?,
-    };
-    if path.as_os_str().len() > PATH_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!(
-                "the path of a database can have at most {PATH_BYTES} bytes; move it to a shorter \
-                 path"
-            ),
-        ));
-    }
-    Ok(path)
 }

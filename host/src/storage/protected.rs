@@ -6,9 +6,9 @@
 //! descriptor that turns out to be one of a database is kept open.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::origin::ServedPath;
 use super::quota::{FileId, Quota};
 
 /// What SQLite keeps beside a database, and the database.
@@ -20,14 +20,14 @@ const KEPT_OPEN: usize = 64;
 /// The files of one storage that are databases, or belong to one.
 pub struct ProtectedFiles {
     /// Where the served database is, if it is a file.
-    served: Option<PathBuf>,
+    served: Option<Arc<ServedPath>>,
     quota: Arc<Quota>,
     kept_open: Mutex<Vec<fs::File>>,
 }
 
 impl ProtectedFiles {
     /// Protects the database at `served` and all that `quota` knows to be open.
-    pub fn new(served: Option<PathBuf>, quota: Arc<Quota>) -> Self {
+    pub fn new(served: Option<Arc<ServedPath>>, quota: Arc<Quota>) -> Self {
         Self {
             served,
             quota,
@@ -39,6 +39,7 @@ impl ProtectedFiles {
     pub fn contains(&self, id: FileId) -> bool {
         self.quota.in_use(id)
             || self.served.as_ref().is_some_and(|served| {
+                let served = served.current();
                 SUFFIXES.iter().any(|suffix| {
                     let mut path = served.as_os_str().to_owned();
                     path.push(suffix);

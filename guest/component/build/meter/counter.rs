@@ -1,5 +1,7 @@
 //! The instructions that are added.
 
+use std::collections::HashSet;
+
 use anyhow::{Result, anyhow, bail};
 use wasm_encoder::{BlockType, BranchHint, Function, ValType};
 use wasmparser::{FunctionBody, Operator};
@@ -31,6 +33,9 @@ pub struct Counter {
     pub refill: u32,
     /// An import, and what is called in its place.
     pub exact: Option<(u32, u32)>,
+    /// Imports that nothing in the component calls while it does what it should: they drop a resource
+    /// of its own, and what destroys that is an entrance, where the meter begins anew.
+    pub drops: HashSet<u32>,
     /// By function: that it is unlikely for a counter to be used up.
     pub hints: Vec<(u32, Vec<BranchHint>)>,
 }
@@ -160,7 +165,9 @@ impl Counter {
                     self.count(&mut body, &mut hints);
                     done = next;
                 }
-                Operator::Call { function_index } if function_index == self.meter => {
+                Operator::Call { function_index }
+                    if function_index == self.meter || self.drops.contains(&function_index) =>
+                {
                     body.raw(code[done..at].iter().copied());
                     body.instructions().unreachable();
                     done = next;

@@ -21,6 +21,10 @@ const CONTROL: &str = "sqlarium:sandbox/control@";
 /// Asks for the next slice.
 const METER: &str = "meter";
 
+/// How those are called that drop a resource which the component exports.
+const EXPORTED: &str = "[export]";
+const DROP: &str = "[resource-drop]";
+
 /// The import for which the host has to know exactly what was used before.
 const EXACT: &str = "usage";
 
@@ -35,6 +39,8 @@ struct Facts<'a> {
     globals: u32,
     meter: Option<u32>,
     exact: Option<u32>,
+    /// Imports that drop a resource of the component's own.
+    drops: HashSet<u32>,
     exports: Vec<Export<'a>>,
     bodies: Vec<FunctionBody<'a>>,
     /// Functions that can be called indirectly.
@@ -48,8 +54,8 @@ pub fn meter(module: &[u8]) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     };
     ensure!(
-        !facts.table.contains(&meter),
-        "the import that meters is in a table"
+        !facts.table.contains(&meter) && facts.table.is_disjoint(&facts.drops),
+        "the import that meters, or one that begins anew, is in a table"
     );
     write(module, &facts, meter).map(Some)
 }
@@ -101,6 +107,9 @@ impl<'a> Facts<'a> {
     fn import(&mut self, import: wasmparser::Import<'_>) {
         match import.ty {
             TypeRef::Func(ty) => {
+                if import.module.starts_with(EXPORTED) && import.name.starts_with(DROP) {
+                    self.drops.insert(self.imported);
+                }
                 if import.module.starts_with(CONTROL) {
                     match import.name {
                         METER => self.meter = Some(self.imported),
@@ -154,6 +163,7 @@ fn write(module: &[u8], facts: &Facts<'_>, meter: u32) -> Result<Vec<u8>> {
         quiet: facts.globals + 1,
         refill: u32::try_from(facts.functions.len())?,
         exact: None,
+        drops: facts.drops.clone(),
         hints: Vec::new(),
     };
     // What is added: its types and bodies, in the order of its indices.

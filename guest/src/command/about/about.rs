@@ -85,7 +85,7 @@ pub(crate) fn help(context: &mut Context, arguments: &Arguments) -> Result<Outpu
     };
     let command = served
         .commands()
-        .find(|command| command.name == topic || command.tool_name() == topic)
+        .find(|command| command.name == topic || command.is_tool(topic))
         .or_else(|| {
             context
                 .registry

@@ -464,7 +464,7 @@ mod tests {
             .map(|row| {
                 let cells: Vec<String> = row
                     .iter()
-                    .map(|value| crate::render::cell::cell(value, 99).text)
+                    .map(|value| crate::render::cell::shown(value, 99))
                     .collect();
                 cells.join("|")
             })

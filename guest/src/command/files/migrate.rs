@@ -19,6 +19,7 @@ use crate::command::interface::context::Context;
 use crate::engine::database::staged::StagedDatabase;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, rows};
+use crate::engine::schema::columns::MOST_COLUMNS;
 use crate::engine::schema::objects::{Object, Stored, objects};
 use crate::engine::schema::soundness;
 use crate::text::count::count;
@@ -43,9 +44,6 @@ pub(crate) const COMMAND: Command = Command {
     core: false,
     run,
 };
-
-/// How many columns SQLite lets a result have.
-const MOST_COLUMNS: usize = 2_000;
 
 /// The report on each table.
 const COLUMNS: [(&str, &str); 4] = [

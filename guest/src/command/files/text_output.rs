@@ -7,7 +7,10 @@ use crate::answer::output::Output;
 use crate::command::interface::argument::{Argument, OVERWRITE, Shape, option};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::context::{Context, Outlet};
+use crate::render::FOOT;
+use crate::render::room::Room;
 use crate::storage::streams::{Files, STREAM, Writer};
+use crate::text::escape::visible_lines;
 
 /// The file to make.
 pub(crate) const OUT: Argument = option(
@@ -33,7 +36,9 @@ pub(crate) enum TextOutput {
         bytes: Vec<u8>,
         /// How much of it is whole rows or statements that fit.
         whole: usize,
-        /// How many bytes fit.
+        /// What there is left for more.
+        room: Room,
+        /// How many bytes are worth holding.
         budget: usize,
     },
 }
@@ -54,12 +59,18 @@ impl TextOutput {
                     .write(name, arguments.flag(OVERWRITE.name))?,
                 name: name.to_owned(),
             }),
-            None => Ok(Self::Text {
-                bytes: Vec::new(),
-                whole: 0,
-                // A quarter is reserved for notes.
-                budget: context.settings.output.text_bytes as usize / 4 * 3,
-            }),
+            None => {
+                let mut room = Room::new(&context.settings.output);
+                let budget = room.bytes();
+                // For notes; more than they will be given, so that what fits here is shown.
+                room.reserve((budget / 4).max(2 * FOOT));
+                Ok(Self::Text {
+                    bytes: Vec::new(),
+                    whole: 0,
+                    room,
+                    budget,
+                })
+            }
         }
     }
 
@@ -75,9 +86,10 @@ impl TextOutput {
             Self::Text {
                 bytes,
                 whole,
+                room,
                 budget,
             } => {
-                let fits = bytes.len() <= *budget;
+                let fits = bytes.len() <= *budget && take(room, &bytes[*whole..]);
                 if fits {
                     *whole = bytes.len();
                 } else {
@@ -112,13 +124,20 @@ impl TextOutput {
                 Ok(true)
             }
             Self::Text {
-                mut bytes, budget, ..
+                mut bytes,
+                mut whole,
+                mut room,
+                budget,
             } => {
-                let fits = bytes.len() <= budget;
-                if !fits {
-                    let end = bytes[..budget].iter().rposition(|&byte| byte == b'\n');
-                    bytes.truncate(end.map_or(0, |at| at + 1));
+                // What was held back until the end, or closes it.
+                for line in bytes[whole..].split_inclusive(|&byte| byte == b'\n') {
+                    if whole + line.len() > budget || !take(&mut room, line) {
+                        break;
+                    }
+                    whole += line.len();
                 }
+                let fits = whole == bytes.len();
+                bytes.truncate(whole);
                 let text = String::from_utf8_lossy(&bytes);
                 if matches!(text, std::borrow::Cow::Owned(_)) {
                     output.notes.push(
@@ -133,6 +152,11 @@ impl TextOutput {
     }
 }
 
+/// Takes the room that a text will need when it is shown.
+fn take(room: &mut Room, text: &[u8]) -> bool {
+    room.try_take(&visible_lines(&String::from_utf8_lossy(text)))
+}
+
 impl Write for TextOutput {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
@@ -141,6 +165,14 @@ impl Write for TextOutput {
             // What is beyond the budget goes again, so it need not be held.
             Self::Text { bytes, budget, .. } if bytes.len() > *budget => Ok(data.len()),
             Self::Text { bytes, .. } => bytes.write(data),
+        }
+    }
+
+    fn write_all(&mut self, data: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File { writer, .. } => writer.write_all(data),
+            Self::Outlet(outlet) => outlet.borrow_mut().write_all(data),
+            Self::Text { .. } => self.write(data).map(|_| ()),
         }
     }
 

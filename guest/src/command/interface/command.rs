@@ -115,6 +115,19 @@ impl Command {
         }
     }
 
+    /// Whether MCP serves it under this name.
+    pub fn is_tool(&self, name: &str) -> bool {
+        if self.group == Group::Select {
+            return name == self.name;
+        }
+        let names = name.strip_prefix("sqlarium_").map(str::bytes);
+        let own = self
+            .name
+            .bytes()
+            .map(|byte| if byte == b'-' { b'_' } else { byte });
+        names.is_some_and(|name| name.eq(own))
+    }
+
     /// What it can do to data where a client is granted this; none if no call of it can work there.
     pub fn effect_under(&self, engine: &EngineSettings) -> Option<Effect> {
         let lacks = |argument: &Argument| argument.required && !argument.shape.is_granted(engine);

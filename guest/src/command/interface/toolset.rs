@@ -103,7 +103,7 @@ impl Toolset {
 
     /// The command that is served under this name of a tool.
     pub fn find(&self, tool: &str) -> Option<&'static Command> {
-        self.commands().find(|command| command.tool_name() == tool)
+        self.commands().find(|command| command.is_tool(tool))
     }
 
     /// How to use these tools, for a model that has not seen them before: fixed text.
@@ -174,7 +174,7 @@ pub fn unserved(command: &Command, engine: &EngineSettings) -> Option<&'static s
 }
 
 fn names(command: &Command, word: &str) -> bool {
-    word == command.name || word == command.name.replace('-', "_") || word == command.tool_name()
+    word == command.name || word == command.name.replace('-', "_") || command.is_tool(word)
 }
 
 fn refusal(registry: &Registry, word: &str) -> String {

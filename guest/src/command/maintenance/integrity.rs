@@ -262,7 +262,7 @@ mod tests {
             .map(|row| {
                 let cells = row
                     .iter()
-                    .map(|value| crate::render::cell::cell(value, 999).text);
+                    .map(|value| crate::render::cell::shown(value, 999));
                 cells.collect::<Vec<_>>().join("|")
             })
             .collect()

@@ -283,7 +283,7 @@ fn local_time(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
 }
 
 fn page(statistics: &[Statistic]) -> String {
-    let shown = |value: &Value| crate::render::cell::cell(value, 100).text;
+    let shown = |value: &Value| crate::render::cell::shown(value, 100);
     let names = statistics.iter().map(|s| s.name.len()).max();
     let values = statistics.iter().map(|s| shown(&s.value).len()).max();
     let (names, values) = (names.unwrap_or_default(), values.unwrap_or_default());

@@ -245,7 +245,7 @@ mod tests {
             .map(|row| {
                 let cells: Vec<String> = row
                     .iter()
-                    .map(|value| crate::render::cell::cell(value, 999).text)
+                    .map(|value| crate::render::cell::shown(value, 999))
                     .collect();
                 cells.join("|")
             })

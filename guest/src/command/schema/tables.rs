@@ -10,7 +10,9 @@ use crate::command::interface::argument::PATTERN;
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
-use crate::engine::schema::catalogue::{Count, Counter, Relation, relations, rows};
+use crate::engine::schema::catalogue::{Count, Counter, Relation, is_stop, relations, rows};
+use crate::engine::schema::columns::columns;
+use crate::engine::schema::foreign;
 use crate::engine::schema::pattern::Pattern;
 use crate::text::suggest::{alternatives, closest};
 
@@ -130,12 +132,14 @@ fn list(
     if let Some((name, why)) = failed.first() {
         let others = match failed.len() {
             1 => String::new(),
+            2 => " Another could not be counted either.".to_owned(),
             many => format!(" {} others could not be counted either.", many - 1),
         };
         notes.push(format!(
             "The rows of {name} could not be counted: {why}.{others}"
         ));
     }
+    notes.extend(unreadable(connection, &matching)?);
     if let Some((given, _)) = pattern
         && matching.is_empty()
     {
@@ -171,6 +175,30 @@ fn list(
         notes,
         ..Output::default()
     })
+}
+
+/// Which views do not work, and why the first does not.
+fn unreadable(connection: &Connection, all: &[&Relation]) -> rusqlite::Result<Option<String>> {
+    let mut broken = all
+        .iter()
+        .filter(|relation| relation.kind == "view" && relation.columns == 0);
+    let Some(first) = broken.next() else {
+        return Ok(None);
+    };
+    let why = match columns(connection, &first.schema, &first.name) {
+        Ok(_) => return Ok(None),
+        Err(error) if is_stop(&error) => return Err(error),
+        Err(error) => foreign::why(&error),
+    };
+    let others = match broken.count() {
+        0 => String::new(),
+        1 => " Another view cannot be read either.".to_owned(),
+        many => format!(" {many} other views cannot be read either."),
+    };
+    Ok(Some(format!(
+        "View {} cannot be read: {why}.{others}",
+        first.shown()
+    )))
 }
 
 #[cfg(test)]
@@ -264,9 +292,41 @@ mod tests {
              CREATE TABLE here(x);
              CREATE VIEW around AS SELECT * FROM around2; CREATE VIEW around2 AS SELECT * FROM around;",
         );
-        let (rows, _) = listed(&connection, None);
+        let (rows, notes) = listed(&connection, None);
         assert_eq!(names(&rows), ["around", "around2", "broken", "here"]);
         assert_eq!(rows[2][2], Value::Null);
+        assert!(
+            notes[0].starts_with("View around cannot be read: ")
+                && notes[0].ends_with(" 2 other views cannot be read either."),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn a_view_that_cannot_be_read_hides_the_columns_of_no_other() {
+        let connection = database(
+            "CREATE TABLE a(x); CREATE VIEW v AS SELECT x, 2 AS y FROM a;
+             CREATE VIRTUAL TABLE f USING fts5(b); CREATE VIEW rx AS SELECT nofn(1);
+             CREATE VIEW w AS SELECT * FROM gone; CREATE VIEW z AS SELECT 1, 2, 3",
+        );
+        // What is known of a schema that was read just now is little.
+        for _ in 0..2 {
+            let (rows, notes) = listed(&connection, None);
+            let columns: Vec<&Value> = rows.iter().map(|row| &row[2]).collect();
+            let (one, two, three) = (&Value::Integer(1), &Value::Integer(2), &Value::Integer(3));
+            assert_eq!(
+                columns,
+                [one, three, &Value::Null, two, &Value::Null, three]
+            );
+            assert_eq!(
+                notes[0],
+                "View rx cannot be read: function nofn belongs to the program that made the file. \
+                 Another view cannot be read either."
+            );
+            connection
+                .execute_batch("PRAGMA writable_schema = RESET")
+                .unwrap();
+        }
     }
 
     #[test]

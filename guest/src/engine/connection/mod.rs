@@ -2,9 +2,11 @@
 //!
 //! - [`functions`]: SQL functions that SQLite is without. [`vector`]: how vectors are stored.
 //! - [`db_status`]: what SQLite uses. [`stand_in`]: in the place of what a file's program would bring.
+//! - [`insert_hook`]: whether a statement inserts a row.
 
 pub(crate) mod db_status;
 mod functions;
+pub(crate) mod insert_hook;
 pub(crate) mod stand_in;
 pub(crate) mod vector;
 

@@ -31,7 +31,6 @@ pub(crate) mod work;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use rusqlite::Connection;
 
@@ -42,10 +41,12 @@ use self::followed::Followed;
 pub(crate) use self::recorded::Past;
 use super::connection;
 use super::connection::Access;
+use super::connection::insert_hook::InsertHook;
 use super::guard::authorizer::{Authorizer, Mode};
 use super::schema::blame::{self, Explanation};
 use super::schema::lookup;
 use super::statement::Unprepared;
+use super::statement::dialect;
 use super::statement::errors;
 use super::statement::errors::ErrorContext;
 use super::statement::leniency::{self, Leniency, Strings};
@@ -103,8 +104,6 @@ pub struct Database {
     title: String,
     link: Option<OpenConnection>,
     layers: Layers,
-    /// Whether the statement itself inserted a row into a table with rowids.
-    inserted: Arc<AtomicBool>,
     /// Whether a transaction may stay open when a call ends.
     keeps: bool,
     /// Whether the plan of a shell's statement includes those of its triggers.
@@ -126,6 +125,8 @@ struct OpenConnection {
     /// The write that is followed; it goes before its connection does.
     followed: RefCell<Option<Followed>>,
     connection: Connection,
+    /// Goes after its connection.
+    inserted: InsertHook,
     access: Access,
     query_only: bool,
     /// The schema version whose names were last found to be UTF-8.
@@ -182,7 +183,6 @@ impl Database {
             title,
             link: None,
             layers: Layers::ALL,
-            inserted: Arc::default(),
             keeps: false,
             explains_triggers: false,
             dumped: Dumped::default(),
@@ -330,7 +330,10 @@ impl Database {
         match unprepared {
             Unprepared::Empty => errors::empty(),
             Unprepared::Nul => errors::nul(),
-            Unprepared::Second => errors::second(),
+            Unprepared::Second => match dialect::wrapped(sql) {
+                Some(hint) => errors::second().hint(hint),
+                None => errors::second(),
+            },
             Unprepared::Sqlite(error) => self.failure(&error, sql, start),
         }
     }
@@ -381,6 +384,7 @@ impl Database {
         blame::out_of_step(connection, error, sql)
             .map(explained(Status::InvalidState))
             .or_else(|| blame::explain(connection, error, sql).map(explained(Status::Unsupported)))
+            .or_else(|| blame::absent(connection, error, sql).map(explained(Status::NotFound)))
     }
 
     /// Ends a call: nothing stays open, whatever happened, but for a shell.

@@ -3,13 +3,12 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use rusqlite::hooks::Action;
 use rusqlite::{Connection, ffi};
 
 use super::{Database, OpenConnection, Role};
 use crate::answer::failure::{self, Failure, Status};
+use crate::engine::connection::insert_hook::InsertHook;
 use crate::engine::connection::{self, Access, stand_in};
 use crate::engine::guard::authorizer::Mode;
 use crate::engine::schema::lookup;
@@ -163,7 +162,7 @@ impl Database {
             &self.authorizer,
             &self.interrupt,
         )
-        .and_then(|mut connection| {
+        .and_then(|connection| {
             if self.role != Role::Served {
                 stand_in::collations(&connection)?;
             }
@@ -174,14 +173,6 @@ impl Database {
             if !cfg!(test) {
                 connection::limit_heap(&connection, &self.settings.limits)?;
             }
-            let inserted = Arc::clone(&self.inserted);
-            let authorizer = Arc::clone(&self.authorizer);
-            connection.update_hook(Some(move |action, _: &str, table: &str, _| {
-                let found = inserted.load(Ordering::Relaxed);
-                if action == Action::SQLITE_INSERT && !found && authorizer.inserts_into(table) {
-                    inserted.store(true, Ordering::Relaxed);
-                }
-            }))?;
             Ok(connection)
         });
         let mut connection = opened.map_err(|error| self.failure(&error, "", 0))?;
@@ -198,6 +189,7 @@ impl Database {
         }
         self.link = Some(OpenConnection {
             followed: RefCell::default(),
+            inserted: InsertHook::new(&connection, &self.authorizer),
             connection,
             access,
             query_only: false,
@@ -221,7 +213,8 @@ impl Database {
         };
         let version: i64 = link
             .connection
-            .query_row("PRAGMA schema_version", [], |row| row.get(0))?;
+            .prepare_cached("PRAGMA schema_version")?
+            .query_row([], |row| row.get(0))?;
         if link.checked.is_none() {
             connection::limit_cache(&link.connection, &self.settings.limits)?;
         }

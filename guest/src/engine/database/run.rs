@@ -1,7 +1,5 @@
 //! One statement of a client: prepared behind the guards, run, counted.
 
-use std::sync::atomic::Ordering;
-
 use rusqlite::Statement;
 
 use super::Database;
@@ -12,7 +10,7 @@ use crate::engine::guard::authorizer::{Denial, Mode, Rule};
 use crate::engine::schema::lookup;
 use crate::engine::statement::params::Params;
 use crate::engine::statement::{self, ResultSet, RowLimits};
-use crate::engine::statement::{errors, plan};
+use crate::engine::statement::{dialect, errors, plan};
 use crate::text::scan;
 
 impl Database {
@@ -30,7 +28,9 @@ impl Database {
         let result_set =
             statement::result_set(&mut statement, &self.interrupt, self.row_limits(limit))
                 .map_err(|error| self.failure(&error, sql, 0))?;
-        Ok(answer(result_set))
+        let mut output = answer(result_set);
+        output.notes.extend(dialect::misread(sql));
+        Ok(output)
     }
 
     /// The refusal of a statement that SQLite says is no reading. The text of the statement
@@ -78,6 +78,7 @@ impl Database {
         let writes = !explains && !statement.readonly();
         drop(statement);
         let mut output = answer(result_set);
+        output.notes.extend(dialect::misread(sql));
         if writes {
             let mut effects = Effects::default();
             let changed = self.count(&mut output, sql, before)?;
@@ -193,12 +194,18 @@ impl Database {
         sql: &str,
         start: usize,
     ) -> Result<ResultSet, Failure> {
-        statement::result_set(
+        // An ALTER looks through the rows with a query of SQLite's own, whose columns are nobody's.
+        let own = self.authorizer.seen().ddl && statement.is_explain() == 0;
+        let mut result_set = statement::result_set(
             statement,
             &self.interrupt,
             self.row_limits(self.output.rows),
         )
-        .map_err(|error| self.failure(&error, sql, start))
+        .map_err(|error| self.failure(&error, sql, start))?;
+        if own {
+            result_set.rows = None;
+        }
+        Ok(result_set)
     }
 
     /// Adds how many rows `sql`, the statement before, changed itself.
@@ -219,16 +226,23 @@ impl Database {
             0
         };
         output.defined |= defines;
+        if defines {
+            output.notes.extend(dialect::unsaid(sql));
+        }
         output.changes = Some(output.changes.unwrap_or_default() + changed);
-        if self.inserted.swap(false, Ordering::Relaxed) && changed > 0 {
+        // What a trigger or a virtual table inserts has its rowid elsewhere.
+        let inserts = ["INSERT", "REPLACE", "WITH"];
+        let inserts = inserts.contains(&scan::first_word(sql).to_uppercase().as_str());
+        if self.link()?.inserted.take() && changed > 0 && inserts {
             output.last_insert_rowid = Some(connection.last_insert_rowid());
         }
         Ok(changed)
     }
 
     pub(super) fn changes(&self) -> Result<u64, Failure> {
-        self.inserted.store(false, Ordering::Relaxed);
-        Ok(self.connection()?.total_changes())
+        let link = self.link()?;
+        link.inserted.take();
+        Ok(link.connection.total_changes())
     }
 
     pub(super) fn limit(&self, asked: Option<u32>) -> Result<(u32, Option<String>), Failure> {

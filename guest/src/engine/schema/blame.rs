@@ -21,6 +21,8 @@ struct Part {
     kind: String,
     name: String,
     table: String,
+    /// Whether it is a table whose rows are in the order of its key alone.
+    without_rowid: bool,
 }
 
 impl Part {
@@ -87,9 +89,10 @@ fn parts(connection: &Connection, word: &str, sql: &str) -> Option<Vec<Part>> {
     let mut rows = statement.query([]).ok()?;
     let mut found = Vec::new();
     while let Ok(Some(row)) = rows.next() {
-        let defines = text(row, 3).ok()?;
-        if scan::words(&defines).any(|found| found == word) {
+        let defines: Vec<String> = scan::words(&text(row, 3).ok()?).collect();
+        if defines.contains(&word) {
             found.push(Part {
+                without_rowid: defines.ends_with(&["without".into(), "rowid".into()]),
                 kind: text(row, 0).ok()?,
                 name: text(row, 1).ok()?,
                 table: text(row, 2).ok()?,
@@ -136,16 +139,26 @@ fn missing(connection: &Connection, need: &Need, sql: &str) -> Option<Explanatio
     }
     let parts = parts(connection, &need.name, sql)?;
     let first = parts.first()?;
+    let whose = belongs(&format!("the {}", need.kind));
+    if let Some(trigger) = set_off(connection, first, sql) {
+        return Some(Explanation {
+            message: format!(
+                "Trigger {} uses {}, which uses {need}; {whose}, and this build does not have it.",
+                trigger.name, first.name
+            ),
+            hint: reading_works(&trigger),
+        });
+    }
     let hint = match (need.kind, first.kind.as_str()) {
         ("tokenizer", _) => format!(
             "Its text can be read from its own tables, such as {}.",
             quote(&format!("{}_content", first.name))
         ),
         ("module", _) => "Tables that belong to it can be read by their own names.".into(),
-        (_, "trigger") => format!(
-            "Reading {} works, and so do writes that do not set the trigger off.",
-            first.table
-        ),
+        (_, "trigger") => reading_works(first),
+        ("collation", "table") if first.without_rowid => {
+            "sqlarium_dump writes its rows all the same; only that program can do more.".into()
+        }
         (_, "view") => "Query the tables that the view reads.".into(),
         ("collation", _) => format!(
             "Rows of {0} can be read: SELECT … FROM {0} NOT INDEXED, and compare or sort with \
@@ -163,12 +176,67 @@ fn missing(connection: &Connection, need: &Need, sql: &str) -> Option<Explanatio
         ),
     };
     let message = format!(
-        "{} {} {need}; {}, and this build does not have it.",
+        "{} {} {need}; {whose}, and this build does not have it.",
         capital(&list(&parts)),
         uses(&parts),
-        belongs(&format!("the {}", need.kind))
     );
     Some(Explanation { message, hint })
+}
+
+/// The trigger of a table in `sql` by which a part of the schema comes in that `sql` does not name.
+fn set_off(connection: &Connection, part: &Part, sql: &str) -> Option<Part> {
+    let named: Vec<String> = scan::words(sql).collect();
+    let names = |name: &str| named.contains(&name.to_lowercase());
+    if names(&part.name) || names(&part.table) {
+        return None;
+    }
+    let mut users = parts(connection, &part.name, sql)?.into_iter();
+    users.find(|user| user.kind == "trigger" && names(&user.table))
+}
+
+fn reading_works(trigger: &Part) -> String {
+    format!(
+        "Reading {} works, and so do writes that do not set the trigger off.",
+        trigger.table
+    )
+}
+
+/// Explains that a view or a trigger needs a table that is not there, which `sql` does not name.
+pub(crate) fn absent(
+    connection: &Connection,
+    error: &rusqlite::Error,
+    sql: &str,
+) -> Option<Explanation> {
+    let (rusqlite::Error::SqlInputError { msg: said, .. }
+    | rusqlite::Error::SqliteFailure(_, Some(said))) = error
+    else {
+        return None;
+    };
+    let name = said.strip_prefix("no such table: ")?;
+    let name = name.strip_prefix("main.").unwrap_or(name);
+    if scan::words(sql).any(|word| word == name.to_lowercase()) {
+        return None;
+    }
+    let mut parts = parts(connection, name, sql)?;
+    parts.retain(|part| matches!(part.kind.as_str(), "view" | "trigger"));
+    let first = parts.first()?;
+    let (verb, hint) = match first.kind.as_str() {
+        "trigger" => (
+            if parts.len() == 1 { "needs" } else { "need" },
+            reading_works(first),
+        ),
+        _ => (
+            if parts.len() == 1 { "reads" } else { "read" },
+            format!("DROP VIEW {} removes it.", quote(&first.name)),
+        ),
+    };
+    Some(Explanation {
+        message: format!(
+            "{} {verb} table {name}, which does not exist.",
+            capital(&list(&parts))
+        ),
+        hint,
+    })
 }
 
 fn unsafe_use(connection: &Connection, name: &str, sql: &str) -> Option<Explanation> {

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, ErrorCode, Row, RowIndex};
 
-use super::foreign::module_of;
+use super::columns::columns;
+use super::foreign::{self, Need, module_of};
 use crate::answer::output::{Column, Rows};
 use crate::answer::value::{Value, text_of};
 
@@ -72,11 +73,8 @@ pub(crate) fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relatio
             strict: row.get(5)?,
         })
     })?;
-    let mut relations: Vec<Relation> = rows.collect::<rusqlite::Result<_>>()?;
-    for relation in relations
-        .iter_mut()
-        .filter(|relation| relation.kind == "table")
-    {
+    let mut all: Vec<Relation> = rows.collect::<rusqlite::Result<_>>()?;
+    for relation in all.iter_mut().filter(|relation| relation.kind == "table") {
         // sqlite-vec does not tell SQLite of these.
         if let Some((owner, number)) = relation.name.rsplit_once("_vector_chunks")
             && number.bytes().all(|digit| digit.is_ascii_digit())
@@ -85,7 +83,15 @@ pub(crate) fn relations(connection: &Connection) -> rusqlite::Result<Vec<Relatio
             relation.kind = "shadow".into();
         }
     }
-    Ok(relations)
+    // SQLite looks for the columns of views and virtual tables up to the first that it cannot read.
+    for relation in all.iter_mut().filter(|relation| relation.columns == 0) {
+        match columns(connection, &relation.schema, &relation.name) {
+            Ok(columns) => relation.columns = i64::try_from(columns.len()).unwrap_or(i64::MAX),
+            Err(error) if is_stop(&error) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(all)
 }
 
 /// A text column, also where it is not UTF-8 or NULL.
@@ -155,34 +161,29 @@ impl Counter {
             return Ok(Count::Uncounted);
         }
         let name = table.quoted();
-        let ask = |sql: &str| {
-            connection
-                .query_row(sql, [], |row| row.get::<_, i64>(0))
-                .map(i64::unsigned_abs)
-        };
+        let ask = |select: &dyn Fn(&str) -> String| number(connection, &name, select);
         let counted = if table.kind != "virtual" && self.is_small(connection, &table.schema)? {
-            ask(&format!("SELECT count(*) FROM {name}")).map(Count::Exact)
+            ask(&|from| format!("SELECT count(*) FROM {from}")).map(Count::Exact)
         } else {
             let most = self.left.min(self.each);
             if most == 0 {
                 return Ok(Count::Uncounted);
             }
-            let sql = format!(
-                "SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})",
-                most + 1
-            );
-            ask(&sql).map(|count| {
-                self.left -= count.min(most);
-                if count > most {
-                    Count::AtLeast(most)
-                } else {
-                    Count::Exact(count)
-                }
-            })
+            let some = most + 1;
+            ask(&|from| format!("SELECT count(*) FROM (SELECT 1 FROM {from} LIMIT {some})")).map(
+                |count| {
+                    self.left -= count.min(most);
+                    if count > most {
+                        Count::AtLeast(most)
+                    } else {
+                        Count::Exact(count)
+                    }
+                },
+            )
         };
         match counted {
             Err(error) if is_stop(&error) => Err(error),
-            Err(error) => Ok(Count::Failed(error.to_string())),
+            Err(error) => Ok(Count::Failed(foreign::why(&error))),
             Ok(count) => Ok(count),
         }
     }
@@ -203,6 +204,37 @@ impl Counter {
             each,
             exact_bytes: -1,
         }
+    }
+}
+
+/// The rows of a table.
+///
+/// # Errors
+/// SQLite's.
+pub(crate) fn count_rows(connection: &Connection, quoted: &str) -> rusqlite::Result<u64> {
+    number(connection, quoted, &|from| {
+        format!("SELECT count(*) FROM {from}")
+    })
+}
+
+/// The number that a query answers, by what it selects from.
+fn number(
+    connection: &Connection,
+    table: &str,
+    select: &dyn Fn(&str) -> String,
+) -> rusqlite::Result<u64> {
+    let ask = |from: &str| {
+        let asked = connection.query_row(&select(from), [], |row| row.get::<_, i64>(0));
+        asked.map(i64::unsigned_abs)
+    };
+    match ask(table) {
+        // SQLite counts by the smallest index, which may be in the order of a collation that only the
+        // file's program has.
+        Err(error) if Need::of(&error).is_some() => {
+            let again = ask(&format!("{table} NOT INDEXED"));
+            again.map_err(|again| if is_stop(&again) { again } else { error })
+        }
+        asked => asked,
     }
 }
 

@@ -5,6 +5,9 @@ use rusqlite::Connection;
 use super::catalogue::{quote, text};
 use crate::answer::value::text_of;
 
+/// How many columns a table or a result can have at most: `SQLITE_MAX_COLUMN`.
+pub(crate) const MOST_COLUMNS: usize = 2_000;
+
 /// One column.
 #[derive(Clone, Debug)]
 pub(crate) struct TableColumn {

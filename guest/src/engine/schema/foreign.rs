@@ -115,6 +115,20 @@ pub(crate) fn belongs(needs: &str) -> String {
     format!("{needs} belongs to the program that made the file")
 }
 
+/// Why a part of the schema cannot be read, as a clause: whose it is what is missing, or what SQLite
+/// says, without the code that rusqlite puts before it.
+pub(crate) fn why(error: &rusqlite::Error) -> String {
+    match (Need::of(error), error) {
+        (Some(need), _) => belongs(&need.to_string()),
+        (
+            None,
+            rusqlite::Error::SqliteFailure(_, Some(said))
+            | rusqlite::Error::SqlInputError { msg: said, .. },
+        ) => said.clone(),
+        (None, other) => other.to_string(),
+    }
+}
+
 /// That a virtual table was not looked into, as a sentence.
 pub(crate) fn unlooked(table: &str, needs: &str) -> String {
     format!("Virtual table {table} was not checked: {}.", belongs(needs))
@@ -270,6 +284,11 @@ impl Need {
         | rusqlite::Error::SqliteFailure(_, Some(said))) = error
         else {
             return None;
+        };
+        // ALTER puts before it which part of the schema it was about to rewrite.
+        let said = match said.strip_prefix("error in ") {
+            Some(rest) => rest.split_once(": ")?.1,
+            None => said,
         };
         let (start, kind) = SAID.iter().find(|(start, _)| said.starts_with(start))?;
         let name = &said[start.len()..];

@@ -107,13 +107,18 @@ impl Stored {
 
     /// Reads them, in the order of the rowid.
     pub(crate) fn select(&self, table: &str) -> String {
+        self.select_of(&self.columns, table)
+    }
+
+    /// Reads some of them, in the order of the rowid.
+    pub(crate) fn select_of(&self, columns: &[String], table: &str) -> String {
         let order = self
             .rowid
             .map(|rowid| format!(" ORDER BY {rowid}"))
             .unwrap_or_default();
         format!(
             "SELECT {} FROM main.{}{order}",
-            self.columns.join(","),
+            columns.join(","),
             quote(table)
         )
     }

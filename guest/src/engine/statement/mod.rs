@@ -145,8 +145,7 @@ pub fn result_set(
     extent: RowLimits,
 ) -> rusqlite::Result<ResultSet> {
     let writes = !statement.readonly();
-    let mut columns = columns(statement);
-    if columns.is_empty() {
+    if statement.column_count() == 0 {
         let mut rows = statement.raw_query();
         while rows.next()?.is_some() {}
         return Ok(ResultSet {
@@ -155,6 +154,7 @@ pub fn result_set(
         });
     }
     let before = interrupt.work();
+    let mut columns = Vec::new();
     let mut kept: Vec<Vec<Value>> = Vec::new();
     let mut bytes = 0_u64;
     let mut seen = 0_u64;
@@ -179,17 +179,20 @@ pub fn result_set(
         }
         seen += 1;
         if !more {
+            let wanted = kept.len() < extent.rows as usize;
+            let mut values = Vec::with_capacity(columns.len());
             let mut size = 0;
             for index in 0..columns.len() {
-                size += weight(row.get_ref(index)?);
+                let value = row.get_ref(index)?;
+                size += weight(value);
+                // What does not fit is not copied either.
+                if wanted && bytes + size <= extent.bytes {
+                    values.push(Value::from_sqlite(value));
+                }
             }
             let fits = bytes + size <= extent.bytes;
-            if fits && kept.len() < extent.rows as usize {
+            if fits && wanted {
                 bytes += size;
-                let mut values = Vec::with_capacity(columns.len());
-                for index in 0..columns.len() {
-                    values.push(Value::from_sqlite(row.get_ref(index)?));
-                }
                 kept.push(values);
                 continue;
             }
@@ -207,6 +210,9 @@ pub fn result_set(
     }
     drop(rows);
     interrupt.unlimit();
+    if seen == 0 {
+        columns = self::columns(statement);
+    }
     let rows = Rows {
         columns,
         rows: kept,

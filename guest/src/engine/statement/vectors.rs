@@ -9,7 +9,7 @@ const MOST_ROWS: u32 = 4096;
 const MOST_DIMENSIONS: u32 = 8192;
 
 /// How the sentences begin with which it refuses a value.
-const VALUES: [&str; 19] = [
+const VALUES: [&str; 25] = [
     "Dimension mismatch for ",
     "Inserted vector for the ",
     "Updated vector for the ",
@@ -21,6 +21,12 @@ const VALUES: [&str; 19] = [
     "Expected 0 or 1 for BOOLEAN metadata column ",
     "Only integers are allows for primary key values on ",
     "k value in knn queries must be ",
+    "A LIMIT or 'k = ?' constraint is required ",
+    "Only LIMIT or 'k =?' can be provided",
+    "UPDATE on partition key columns are ",
+    "A value was provided for the hidden ",
+    "slice 'start' index must be ",
+    "slice 'end' index must be ",
     "Error reading 1st vector: ",
     "Error reading 2nd vector: ",
     "Vector type mistmatch. ",
@@ -58,6 +64,8 @@ pub(super) fn failure(said: &str) -> Option<Failure> {
     if value {
         let said = said
             .replace("mistmatch", "mismatch")
+            .replace("postive", "positive")
+            .replace("columns are not supported", "columns is not supported")
             .replace("are allows for", "are allowed for");
         return refuse(format!("{}.", said.trim_end_matches(['.', ' '])));
     }

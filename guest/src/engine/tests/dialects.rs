@@ -107,6 +107,81 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
     ("SELECT * FROM t WHERE id > ALL (SELECT 1)", "no ANY or ALL"),
     ("ALTER TABLE t MODIFY name VARCHAR(9)", "copy the rows"),
+    ("ALTER TABLE t ALTER COLUMN name TYPE INT", "copy the rows"),
+    (
+        "ALTER TABLE t ALTER COLUMN name SET DEFAULT 5",
+        "copy the rows",
+    ),
+    (
+        "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (id) REFERENCES u(id)",
+        "copy the rows",
+    ),
+    ("SELECT POSITION('a' IN name) FROM t", "instr(text, part)"),
+    ("SELECT * FROM UNNEST(ARRAY[1, 2])", "json_each"),
+    ("SELECT ARRAY[1, 2]", "json_each"),
+    (
+        "SELECT * FROM t QUALIFY row_number() OVER (ORDER BY id) = 1",
+        "no QUALIFY",
+    ),
+    ("SELECT * FROM t CROSS APPLY (SELECT 1)", "no APPLY"),
+    ("SELECT * FROM t OUTER APPLY f(1)", "no APPLY"),
+    ("UPDATE t SET name = 'x' LIMIT 1", "rowid IN"),
+    ("DELETE FROM t WHERE id > 1 ORDER BY id LIMIT 1", "rowid IN"),
+    ("CREATE INDEX CONCURRENTLY i ON t(name)", "no CONCURRENTLY"),
+    (
+        "SELECT * FROM t CROSS JOIN LATERAL (SELECT 1)",
+        "no LATERAL",
+    ),
+    (
+        "SELECT * FROM t TABLESAMPLE SYSTEM (5)",
+        "ORDER BY random()",
+    ),
+    ("SELECT id DIV 2 FROM t", "a % b"),
+    ("SELECT id MOD 2 FROM t", "a % b"),
+    ("SELECT id // 2 FROM t", "a % b"),
+    ("SELECT id ^ 2 FROM t", "power(a, b)"),
+    ("SELECT TRY_CAST(id AS INT) FROM t", "CAST(x AS INTEGER)"),
+    ("SELECT CURRENT_DATE()", "without brackets"),
+    ("SELECT id FROM t MINUS SELECT 1", "EXCEPT"),
+    ("SELECT id FROM t # all", "begins with --"),
+    ("SELECT id FROM t\\G", "mysql program"),
+    ("SELECT * FROM t WHERE id = %s", "params"),
+    ("SELECT * FROM t WHERE id = {id}", "params"),
+    ("SELECT @x := 5", "no variables"),
+    ("CREATE TABLE n(a DEFAULT now())", "in brackets"),
+    (
+        "CREATE TABLE n(a TEXT DEFAULT gen_random_uuid())",
+        "in brackets",
+    ),
+    ("INSERT INTO t(id, name) VALUES(DEFAULT, 'x')", "left out"),
+    ("INSERT INTO t(id, name) VALUES(7, DEFAULT)", "left out"),
+    ("INSERT INTO t VALUES()", "DEFAULT VALUES"),
+    (
+        "ALTER TABLE t ADD COLUMN (x INT, y INT)",
+        "one column at a time",
+    ),
+    ("UPDATE t e SET e.id = 2", "UPDATE t AS x SET"),
+    ("DELETE FROM t USING u WHERE t.id = u.id", "id IN (SELECT"),
+    (
+        "SELECT * FROM t PIVOT (sum(id) FOR name IN ('a'))",
+        "FILTER",
+    ),
+    (
+        "SELECT LISTAGG(name, ',') WITHIN GROUP (ORDER BY id) FROM t",
+        "group_concat",
+    ),
+    (
+        "SELECT REGEXP_REPLACE(name, 'a', 'b') FROM t",
+        "replace(text",
+    ),
+    ("SELECT STDDEV(id) FROM t", "sqrt("),
+    (
+        "SELECT GENERATE_SERIES(1, 3)",
+        "FROM generate_series(1, 10)",
+    ),
+    ("VACUUM FULL", "leave FULL out"),
+    ("sp_help t", "sqlarium_describe"),
+    ("KILL 5", "no sessions"),
     ("DROP TABLE t, u", "one table at a time"),
     ("DROP TABLE t CASCADE", "no CASCADE"),
     (
@@ -151,6 +226,11 @@ const TEXT: &[(&str, &str)] = &[
         "Here you are:\n```sql\nSELECT 1\n```",
         "in a Markdown fence",
     ),
+    ("sql\nSELECT 1", "name of a language"),
+    ("SELECT 1;\n```", "in a Markdown fence"),
+    ("SQL: SELECT 1", "a label"),
+    ("<sql>SELECT 1</sql>", "inside a tag"),
+    ("{\"sql\": \"SELECT 1\"}", "inside JSON"),
     ("`SELECT 1`", "in quotation marks"),
     ("\"SELECT 1;\"", "in quotation marks"),
     ("'SELECT 1';", "in quotation marks"),
@@ -223,6 +303,67 @@ fn sql_of_another_database_gets_the_way_of_sqlite() {
 }
 
 #[test]
+fn a_type_that_numbers_rows_elsewhere_is_taken_and_told_of() {
+    for (columns, word) in [
+        ("id SERIAL PRIMARY KEY, a", "SERIAL of column id"),
+        ("a, \"the id\" bigserial", "BIGSERIAL of column \"the id\""),
+        ("id INT AUTO_INCREMENT PRIMARY KEY", "AUTO_INCREMENT"),
+        ("id INT IDENTITY(1, 1) NOT NULL", "IDENTITY"),
+    ] {
+        let sql = format!("CREATE TABLE n({columns})");
+        for run in [exec, batch] {
+            let notes = run(&mut engine(""), &sql).unwrap().notes;
+            let [note] = notes.as_slice() else {
+                panic!("{sql}: {notes:?}");
+            };
+            assert!(
+                note.starts_with(word) && note.contains("id INTEGER PRIMARY KEY"),
+                "{note}"
+            );
+        }
+    }
+    for sql in [
+        "CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, serial TEXT DEFAULT 'SERIAL')",
+        "CREATE TABLE n(identity INT CHECK (identity > 0), serial)",
+        "CREATE VIEW n AS SELECT max(serial) FROM (SELECT 1 AS serial)",
+        "CREATE INDEX n ON t(name, serial)",
+    ] {
+        let mut engine = engine("CREATE TABLE t(name, serial)");
+        assert_eq!(exec(&mut engine, sql).unwrap().notes, [""; 0], "{sql}");
+    }
+}
+
+#[test]
+fn a_constraint_that_is_added_shows_no_query_of_sqlites_own() {
+    let mut engine = engine("CREATE TABLE t(a, b); INSERT INTO t VALUES(1, NULL)");
+    for sql in [
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)",
+        "ALTER TABLE t ADD CHECK (a < 9)",
+        "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
+    ] {
+        assert!(batch(&mut engine, sql).unwrap().rows.is_none(), "{sql}");
+        let again = sql.replace(" CONSTRAINT c", "");
+        assert!(exec(&mut engine, &again).unwrap().rows.is_none(), "{sql}");
+    }
+    assert!(
+        query(&mut engine, "EXPLAIN ALTER TABLE t ADD CHECK (b > 0)")
+            .unwrap()
+            .rows
+            .is_some()
+    );
+    for sql in [
+        "ALTER TABLE t ADD CHECK (a > 1)",
+        "ALTER TABLE t ALTER b SET NOT NULL",
+    ] {
+        refused(
+            exec(&mut engine, sql),
+            Status::Constraint,
+            "A row that is there already does not satisfy the new constraint",
+        );
+    }
+}
+
+#[test]
 fn text_around_sql_is_told_of() {
     let mut engine = engine(TABLE);
     for (sql, part) in TEXT {
@@ -254,5 +395,43 @@ fn no_function_that_is_there_is_said_to_be_missing() {
             let sql = format!("SELECT count(*) FROM pragma_function_list WHERE name = '{name}'");
             assert_eq!(number(&mut engine, &sql), 0, "{name}: {hint}");
         }
+    }
+}
+
+#[test]
+fn what_runs_and_means_something_else_elsewhere_is_told_of() {
+    let mut engine = engine(TABLE);
+    for (sql, part) in [
+        ("SELECT * FROM t WHERE name = NULL", "x IS NULL"),
+        ("SELECT * FROM t WHERE id > 0 AND name != NULL", "x IS NULL"),
+        ("SELECT name <> NULL FROM t", "x IS NULL"),
+        (
+            "SELECT CASE WHEN name = NULL THEN 1 END FROM t",
+            "x IS NULL",
+        ),
+        ("SELECT CAST(d AS DATE) FROM t", "date(x) gives the day"),
+        (
+            "SELECT cast(substr(d, 1, 4) || (d) AS datetime) FROM t",
+            "datetime(x)",
+        ),
+        ("UPDATE t SET name = NULL WHERE name = NULL", "x IS NULL"),
+    ] {
+        let notes = exec(&mut engine, sql).unwrap().notes;
+        assert!(
+            notes.iter().any(|note| note.contains(part)),
+            "{sql}: {notes:?}"
+        );
+    }
+    for sql in [
+        "UPDATE t SET name = NULL, d = NULL WHERE id = 7",
+        "SELECT name IS NULL, 'x = NULL', CAST(id AS TEXT) AS date FROM t",
+        "SELECT id AS date, CAST(d AS INT) FROM t WHERE name IS NOT NULL",
+        "INSERT INTO t(id, name) VALUES(8, NULL) ON CONFLICT(id) DO UPDATE SET name = NULL",
+    ] {
+        let notes = exec(&mut engine, sql).unwrap().notes;
+        assert!(
+            !notes.iter().any(|note| note.contains("This is SQLite")),
+            "{sql}: {notes:?}"
+        );
     }
 }

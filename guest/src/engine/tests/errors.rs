@@ -97,7 +97,7 @@ fn a_syntax_error_says_where() {
             "SELECT length(1, 2)",
             "Wrong number of arguments to function length()",
         ),
-        ("INSERT INTO customers VALUES (1)", "3 columns but 1 values"),
+        ("INSERT INTO customers VALUES (1)", "3 columns but 1 value"),
     ] {
         refused(exec(&mut engine, sql), Status::Syntax, part);
     }

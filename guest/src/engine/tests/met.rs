@@ -179,6 +179,58 @@ fn a_constraint_that_fails_names_what_it_met() {
 }
 
 #[test]
+fn a_foreign_key_of_several_columns_and_a_parents_new_key_are_named_too() {
+    let mut engine = engine(
+        "CREATE TABLE parent(id INTEGER PRIMARY KEY, a, b, UNIQUE(a, b));
+         CREATE TABLE child(x, y, FOREIGN KEY(x, y) REFERENCES parent(a, b));
+         CREATE TABLE one(p REFERENCES parent);
+         CREATE TABLE pair(k, l, PRIMARY KEY(k, l)); CREATE TABLE of_pair(m, n, FOREIGN KEY(n, m) REFERENCES pair);
+         CREATE TABLE staff(id INTEGER PRIMARY KEY, boss REFERENCES staff);
+         INSERT INTO parent VALUES(1, 'x', 1), (2, 'x', 2), (3, 'y', 3), (4, 'z', 4);
+         INSERT INTO child VALUES('x', 1), (NULL, 9); INSERT INTO one VALUES(1), (3);
+         INSERT INTO pair VALUES('k', 'l'); INSERT INTO of_pair VALUES('l', 'k')",
+    );
+    for (sql, part) in [
+        (
+            "INSERT INTO child VALUES('x', 2), (NULL, 5), ('x', 9)",
+            "child.x = 'x' and child.y = 9, but parent has no row with a = 'x' and b = 9.",
+        ),
+        (
+            "UPDATE child SET y = 7 WHERE x = 'x'",
+            "child.x = 'x' and child.y = 7, but parent has no row with a = 'x' and b = 7.",
+        ),
+        (
+            "INSERT INTO of_pair(n, m) VALUES('k', 'z')",
+            "of_pair.n = 'k' and of_pair.m = 'z', but pair has no row with k = 'k' and l = 'z'.",
+        ),
+        (
+            "DELETE FROM parent WHERE b < 3 AND id > 0 AND a = 'x'",
+            "A row of child refers to parent.a = 'x' and parent.b = 1, by child.x and child.y.",
+        ),
+        (
+            "UPDATE parent SET b = 5 WHERE id = 1",
+            "A row of child refers to parent.a = 'x' and parent.b = 1, by child.x and child.y.",
+        ),
+        // 1, 2, 3, 4 become 2, 3, 4, 5, so that 3 is there still.
+        (
+            "UPDATE parent SET id = -(id + 1)",
+            "A row of one refers to parent.id = 1, by one.p.",
+        ),
+        (
+            "UPDATE pair SET k = 'm', l = 'l'",
+            "A row of of_pair refers to pair.k = 'k' and pair.l = 'l', by of_pair.n and of_pair.m.",
+        ),
+        (
+            "INSERT INTO staff VALUES(5, 6), (6, 5), (7, 8)",
+            "staff.boss = 8, but staff has no row with id = 8.",
+        ),
+    ] {
+        let failure = refused(exec(&mut engine, sql), Status::Constraint, part);
+        assert!(failure.message.starts_with("FOREIGN KEY"), "{failure}");
+    }
+}
+
+#[test]
 fn what_a_trigger_or_an_upsert_met_is_not_guessed() {
     let mut engine = engine(
         "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, n); CREATE TABLE log(n CHECK (n < 5), a UNIQUE);

@@ -213,3 +213,25 @@ fn a_plan_is_for_one_statement_without_effects() {
     assert_eq!(number(&mut engine, "PRAGMA foreign_keys"), 1);
     assert_eq!(number(&mut engine, "SELECT count(*) FROM t"), 2);
 }
+
+#[test]
+fn a_plan_takes_the_values_of_a_statement_and_needs_none() {
+    let mut engine = engine("CREATE TABLE t(a INTEGER PRIMARY KEY, b)");
+    let mut explained = |params: serde_json::Value| {
+        let params = Params::from_json(&params).unwrap();
+        let database = engine.database(None).unwrap();
+        database.explain("DELETE FROM t WHERE a = :a AND b = ?2", &params)
+    };
+    for params in [json!(null), json!({"a": 1, "2": "x"})] {
+        let text = explained(params.clone()).unwrap().text.unwrap();
+        assert!(
+            text.contains("SEARCH t USING INTEGER PRIMARY KEY"),
+            "{params} {text}"
+        );
+    }
+    let failure = explained(json!({"z": 1})).unwrap_err();
+    assert!(
+        failure.message.contains("no value for the parameter :a"),
+        "{failure}"
+    );
+}

@@ -171,3 +171,68 @@ fn a_full_text_index_out_of_step_is_named_with_its_cure() {
     exec(&mut engine, cure).unwrap();
     query(&mut engine, "SELECT body FROM fa WHERE fa MATCH 'fox'").unwrap();
 }
+
+#[test]
+fn a_trigger_or_view_that_needs_what_is_not_there_is_named() {
+    let folder = Folder::new();
+    let path = made(
+        &folder,
+        "CREATE TABLE t(a, b); CREATE TRIGGER tg AFTER INSERT ON t BEGIN INSERT INTO gone2 VALUES(1); END;
+         CREATE VIEW v AS SELECT * FROM gone; CREATE TABLE docs(id INTEGER PRIMARY KEY, body);
+         CREATE VIRTUAL TABLE f5 USING fts5(body);
+         CREATE TRIGGER dtr AFTER INSERT ON docs BEGIN INSERT INTO f5(rowid, body) VALUES(new.id, new.body); END;
+         PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE VIRTUAL TABLE f5 USING fts5(body, tokenize=mytok)' WHERE name = 'f5'",
+    );
+    let mut engine = open(&path);
+    for (sql, status, part) in [
+        (
+            "INSERT INTO t VALUES(1, 2)",
+            Status::NotFound,
+            "Trigger tg needs table gone2, which does not exist. Reading t works",
+        ),
+        (
+            "SELECT * FROM v",
+            Status::NotFound,
+            "View v reads table gone, which does not exist.",
+        ),
+        (
+            "INSERT INTO docs VALUES(2, 'x')",
+            Status::Unsupported,
+            "Trigger dtr uses f5, which uses tokenizer mytok; the tokenizer belongs to the program that made the file, and this build does not have it. Reading docs works",
+        ),
+        (
+            "SELECT * FROM gone",
+            Status::NotFound,
+            "No such table: gone",
+        ),
+    ] {
+        let failure = exec(&mut engine, sql).unwrap_err();
+        assert_eq!(failure.status, status, "{sql}: {failure}");
+        assert!(failure.to_string().contains(part), "{sql}: {failure}");
+    }
+}
+
+#[test]
+fn a_table_in_the_order_of_a_foreign_collation_can_be_dropped_and_restored() {
+    let folder = Folder::new();
+    let path = made(
+        &folder,
+        "CREATE TABLE w(k TEXT COLLATE mine PRIMARY KEY, v) WITHOUT ROWID; INSERT INTO w VALUES('a', 1);
+         CREATE TABLE t(a TEXT COLLATE mine UNIQUE, b); INSERT INTO t VALUES('a', 1), ('b', 2)",
+    );
+    let mut engine = open(&path);
+    for sql in [
+        "UPDATE w SET v = 2",
+        "INSERT INTO w VALUES('b', 2)",
+        "REINDEX w",
+    ] {
+        let said = exec(&mut engine, sql).unwrap_err().to_string();
+        assert!(
+            said.contains("sqlarium_dump writes its rows") && !said.contains("NOT INDEXED"),
+            "{sql}: {said}"
+        );
+    }
+    exec(&mut engine, "DROP TABLE w").unwrap();
+    exec(&mut engine, "DROP TABLE t").unwrap();
+    assert_eq!(number(&mut engine, "SELECT count(*) FROM sqlite_schema"), 0);
+}

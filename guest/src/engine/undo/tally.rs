@@ -9,7 +9,7 @@ use rusqlite::{Connection, ffi};
 
 use super::schema_diff::{Object, objects};
 use crate::engine::guard::authorizer::Observed;
-use crate::engine::schema::catalogue::{quote, relations};
+use crate::engine::schema::catalogue::{count_rows, is_stop, quote, relations};
 
 /// What became of rows of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -270,9 +270,12 @@ impl Tally {
                 object.kind == "table" && !object.is_virtual() && object.name == *table
             };
             if before.iter().any(|object| stored(&object)) {
-                let sql = format!("SELECT count(*) FROM main.{}", quote(table));
-                let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
-                lost.push((table.clone(), rows.unsigned_abs()));
+                match count_rows(connection, &format!("main.{}", quote(table))) {
+                    Ok(rows) => lost.push((table.clone(), rows)),
+                    Err(error) if is_stop(&error) => return Err(error),
+                    // Without the file's program it can be dropped, if not read.
+                    Err(_) => {}
+                }
             }
         }
         self.before = Some((before, lost));

@@ -107,6 +107,8 @@ pub(crate) enum Escape {
     Ascii,
     /// A symbol of Unicode's; in SQL, `unistr()`.
     Symbol,
+    /// In SQL `unistr()`, for whatever an answer does not show as it is; elsewhere they are left.
+    Unseen,
 }
 
 /// A mode and everything that can be set about it.

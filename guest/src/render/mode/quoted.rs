@@ -6,16 +6,30 @@ use std::io::{self, Write};
 use super::Escape;
 use super::lines::symbol;
 use crate::answer::value::Value;
+use crate::text::escape::{as_unistr, visible_lines};
 use crate::text::{hex, real};
 
 /// The bytes that a value shows; NULL shows none.
 pub(super) fn plain(value: &Value) -> Cow<'_, [u8]> {
+    let number = || {
+        let mut text = Vec::new();
+        put_number(&mut text, value);
+        Cow::Owned(text)
+    };
     match value {
         Value::Null => Cow::Borrowed(b""),
-        Value::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
-        Value::Real(number) => Cow::Owned(real::shown(*number).into_bytes()),
+        Value::Integer(_) | Value::Real(_) => number(),
         Value::Text(text) => Cow::Borrowed(text.as_bytes()),
         Value::BadText(bytes) | Value::Blob(bytes) => Cow::Borrowed(bytes),
+    }
+}
+
+/// Writes a number behind bytes; nothing for what is none.
+pub(super) fn put_number(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Integer(number) => out.extend(itoa::Buffer::new().format(*number).as_bytes()),
+        Value::Real(number) => real::put_shown(out, *number),
+        _ => {}
     }
 }
 
@@ -26,7 +40,7 @@ pub(super) fn escaped(text: &[u8], escape: Escape) -> Cow<'_, [u8]> {
         b'\r' => text.get(at + 1) != Some(&b'\n'),
         byte => byte < b' ',
     };
-    if escape == Escape::Off || !(0..text.len()).any(control) {
+    if matches!(escape, Escape::Off | Escape::Unseen) || !(0..text.len()).any(control) {
         return Cow::Borrowed(text);
     }
     let mut shown = Vec::with_capacity(text.len() + 16);
@@ -45,7 +59,7 @@ pub(super) fn literal(out: &mut dyn Write, value: &Value, escape: Escape) -> io:
     match value {
         Value::Null => out.write_all(b"NULL"),
         Value::Real(number) => write!(out, "{}", readable(*number)),
-        Value::Integer(number) => write!(out, "{number}"),
+        Value::Integer(_) => out.write_all(&plain(value)),
         Value::Text(text) => literal_text(out, text.as_bytes(), escape),
         Value::BadText(bytes) => literal_text(out, bytes, escape),
         Value::Blob(bytes) => in_hex(out, "x'", bytes, "'"),
@@ -73,6 +87,15 @@ pub(super) fn readable(number: f64) -> String {
 /// Text as an SQL literal: in quotes, its control characters in `unistr()` if they are to be escaped.
 /// A NUL would end it, and a program that reads lines may drop a carriage return, so `char()` makes these.
 pub(crate) fn literal_text(out: &mut dyn Write, text: &[u8], escape: Escape) -> io::Result<()> {
+    if escape == Escape::Unseen {
+        return match str::from_utf8(text) {
+            Ok(text) if matches!(visible_lines(text), Cow::Owned(_)) => {
+                write!(out, "unistr('{}')", as_unistr(text))
+            }
+            Ok(_) => literal_text(out, text, Escape::Off),
+            Err(_) => in_hex(out, "CAST(x'", text, "' AS TEXT)"),
+        };
+    }
     let holds = |control: fn(&u8) -> bool| text.iter().any(control);
     let escapes = escape != Escape::Off && holds(|&byte| byte < b' ');
     if holds(|&byte| byte == 0) || !escapes && holds(|&byte| byte == b'\r') {
@@ -203,9 +226,22 @@ pub(super) fn csv(
     separator: &[u8],
     escape: Escape,
 ) -> io::Result<()> {
-    let careful = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | 0x7f..);
-    let apart = !separator.is_empty() && text.windows(separator.len()).any(|w| w == separator);
-    let quoted = text.is_empty() || text.iter().any(careful) || apart;
+    /// What may stand without quotes.
+    const BARE: [bool; 256] = {
+        let mut bare = [false; 256];
+        let mut byte = b'!';
+        while byte <= b'~' {
+            bare[byte as usize] = !matches!(byte, b'"' | b'\'');
+            byte += 1;
+        }
+        bare
+    };
+    let apart = match separator {
+        [] => false,
+        [one] => text.contains(one),
+        _ => text.windows(separator.len()).any(|w| w == separator),
+    };
+    let quoted = text.is_empty() || apart || text.iter().any(|&byte| !BARE[usize::from(byte)]);
     let text = escaped(text, escape);
     if !quoted {
         return out.write_all(&text);

@@ -17,6 +17,8 @@ pub(super) struct Stream {
     /// What every row of `insert` starts with.
     prefix: String,
     begun: bool,
+    /// A number, as text.
+    number: Vec<u8>,
 }
 
 impl Stream {
@@ -36,6 +38,7 @@ impl Stream {
             columns: columns.to_vec(),
             prefix,
             begun: false,
+            number: Vec::new(),
         }
     }
 
@@ -134,7 +137,7 @@ impl Stream {
         Ok(())
     }
 
-    fn separated(&self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
+    fn separated(&mut self, out: &mut dyn Write, values: &[Value]) -> io::Result<()> {
         let separator = self.format.column_separator.as_bytes();
         let escape = self.format.escape;
         for (index, value) in values.iter().enumerate() {
@@ -144,7 +147,11 @@ impl Stream {
             match (self.format.mode, value) {
                 (_, Value::Null) => out.write_all(self.format.nullvalue.as_bytes())?,
                 (Mode::Quote, value) => literal(out, value, escape)?,
-                (_, Value::Integer(_) | Value::Real(_)) => out.write_all(&plain(value))?,
+                (_, Value::Integer(_) | Value::Real(_)) => {
+                    self.number.clear();
+                    quoted::put_number(&mut self.number, value);
+                    out.write_all(&self.number)?;
+                }
                 (Mode::Tcl, Value::Blob(bytes)) => quoted::tcl_bytes(out, bytes)?,
                 (Mode::Tcl, value) => quoted::tcl(out, &plain(value))?,
                 (Mode::Csv, value) => quoted::csv(out, &plain(value), separator, escape)?,

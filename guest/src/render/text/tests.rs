@@ -280,7 +280,8 @@ fn text_comes_before_rows_and_remarks_after_them() {
     };
     assert_eq!(
         render("use output json.", &output, &OutputLimits::default()),
-        "head\\u0007\n\na\n-\n(0 rows)\n1 row changed.\nLast inserted rowid: 9.\nnote\\nwith break\n"
+        "head\\u0007\n\na\n-\nCharacters that cannot be seen are shown as \\uXXXX or \\r, which is not what the text \
+         holds; output json and files have it as it is.\n(0 rows)\n1 row changed.\nLast inserted rowid: 9.\nnote\\nwith break\n"
     );
     assert_eq!(
         render(

@@ -391,6 +391,15 @@ impl Write for Writer {
         Ok(length)
     }
 
+    fn write_all(&mut self, mut data: &[u8]) -> io::Result<()> {
+        while data.len() > PIECE - self.buffer.len() {
+            let written = self.write(data)?;
+            data = &data[written..];
+        }
+        self.buffer.extend_from_slice(data);
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.push()
     }

@@ -395,3 +395,77 @@ fn a_file_whose_path_leads_elsewhere_has_moved() {
     let mut nameless = storage.open("", Role::Temporary, CREATE).unwrap();
     assert_eq!(nameless.has_moved(), Ok(false));
 }
+
+#[test]
+fn a_link_that_is_turned_elsewhere_leads_to_the_other_database_as_soon_as_the_first_is_closed() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["one", "two"] {
+        fs::create_dir(at(name)).unwrap();
+        fs::write(at(name).join("real.db"), name).unwrap();
+    }
+    let turn = |to: &str| {
+        let _ = fs::remove_file(at("shop.db"));
+        symlink(at(to).join("real.db"), at("shop.db")).unwrap();
+    };
+    turn("one");
+    let storage = serving(folder.path(), false, MIB);
+    let open = || {
+        let mut file = storage.open("shop.db", Role::MainDatabase, WRITE).unwrap();
+        let start = file.read(0, 3).unwrap();
+        (file, String::from_utf8(start).unwrap())
+    };
+    let (mut first, found) = open();
+    assert_eq!((found.as_str(), first.has_moved()), ("one", Ok(false)));
+    turn("two");
+    assert_eq!(first.has_moved(), Ok(true));
+    // Its journal stays beside it, and no one opens the other database meanwhile.
+    let journal = storage.open("shop.db-journal", Role::MainJournal, CREATE);
+    drop(journal.unwrap());
+    assert!(at("one/real.db-journal").exists());
+    assert!(!at("two/real.db-journal").exists());
+    let (second, found) = open();
+    assert_eq!(found, "one");
+    drop((first, second));
+    let (mut third, found) = open();
+    assert_eq!((found.as_str(), third.has_moved()), ("two", Ok(false)));
+    drop(storage.open("shop.db-journal", Role::MainJournal, CREATE));
+    assert!(at("two/real.db-journal").exists());
+    // What is served now is no plain file, and no link to nowhere makes one.
+    fs::remove_file(at("shop.db")).unwrap();
+    symlink(at("none"), at("shop.db")).unwrap();
+    assert_eq!(third.has_moved(), Ok(true));
+    drop(third);
+    let gone = storage.open("shop.db", Role::MainDatabase, CREATE);
+    assert_eq!(gone.map(drop), Err(ErrorCode::Denied));
+    assert!(!at("none").exists());
+}
+
+#[test]
+fn a_folder_on_the_way_that_is_swapped_means_another_file() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["one", "two"] {
+        fs::create_dir(at(name)).unwrap();
+        fs::write(at(name).join("shop.db"), name).unwrap();
+    }
+    symlink("one", at("now")).unwrap();
+    let served = serving(&at("now"), false, MIB);
+    let root = with_root(folder.path(), false, MIB);
+    let mut files = [(&served, "shop.db"), (&root, "now/shop.db")]
+        .map(|(storage, name)| storage.open(name, Role::MainDatabase, WRITE).unwrap());
+    for file in &mut files {
+        assert_eq!(file.has_moved(), Ok(false));
+    }
+    fs::remove_file(at("now")).unwrap();
+    symlink("two", at("now")).unwrap();
+    for file in &mut files {
+        assert_eq!(file.has_moved(), Ok(true));
+    }
+    drop(files);
+    for (storage, name) in [(&served, "shop.db"), (&root, "now/shop.db")] {
+        let mut file = storage.open(name, Role::MainDatabase, WRITE).unwrap();
+        assert_eq!(file.read(0, 3).unwrap(), b"two");
+        assert_eq!(file.has_moved(), Ok(false));
+    }
+}

@@ -8,13 +8,13 @@ use rusqlite::types::ValueRef;
 use crate::render::mode::{Escape, literal_text};
 use crate::text::hex;
 
-/// Writes a value as an SQL literal.
-pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()> {
+/// Writes a value as an SQL literal; text as `escape` says.
+pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>, escape: Escape) -> io::Result<()> {
     match value {
         ValueRef::Null => out.write_all(b"NULL"),
-        ValueRef::Integer(number) => write!(out, "{number}"),
+        ValueRef::Integer(number) => out.write_all(itoa::Buffer::new().format(number).as_bytes()),
         ValueRef::Real(number) => out.write_all(real(number).as_bytes()),
-        ValueRef::Text(bytes) => text(out, bytes),
+        ValueRef::Text(bytes) => text(out, bytes, escape),
         ValueRef::Blob(bytes) => {
             out.write_all(b"x'")?;
             hex::write(out, bytes)?;
@@ -24,9 +24,9 @@ pub(super) fn literal(out: &mut dyn Write, value: ValueRef<'_>) -> io::Result<()
 }
 
 /// Text in quotes; as bytes where they are not UTF-8.
-fn text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+fn text(out: &mut dyn Write, bytes: &[u8], escape: Escape) -> io::Result<()> {
     if std::str::from_utf8(bytes).is_ok() {
-        return literal_text(out, bytes, Escape::Off);
+        return literal_text(out, bytes, escape);
     }
     out.write_all(b"CAST(x'")?;
     hex::write(out, bytes)?;

@@ -14,8 +14,10 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::{quote, relations, text};
+use crate::engine::schema::columns::MOST_COLUMNS;
 use crate::engine::schema::objects::{Object, Stored, objects};
 use crate::engine::schema::pattern::Pattern;
+use crate::render::mode::Escape;
 use crate::storage::streams::Files;
 use crate::text::lexer::{TokenKind, tokens};
 use crate::text::suggest::alternatives;
@@ -129,6 +131,8 @@ struct Dump<'a> {
     work: Work<'a>,
     files: &'a Files,
     text_output: TextOutput,
+    /// What becomes of characters that an answer does not show.
+    escape: Escape,
     /// Whether no more fits.
     full: bool,
     objects: u64,
@@ -145,6 +149,10 @@ impl<'a> Dump<'a> {
         let mut dump = Dump {
             work,
             files,
+            escape: match text_output.is_text() {
+                true => Escape::Unseen,
+                false => Escape::Off,
+            },
             text_output,
             full: false,
             objects: 0,
@@ -266,7 +274,8 @@ impl<'a> Dump<'a> {
         let quoted = |text: &str| {
             let mut out = Vec::new();
             // Memory takes it all.
-            let _ = literal(&mut out, rusqlite::types::ValueRef::Text(text.as_bytes()));
+            let text = rusqlite::types::ValueRef::Text(text.as_bytes());
+            let _ = literal(&mut out, text, self.escape);
             String::from_utf8_lossy(&out).into_owned()
         };
         let name = quoted(&object.name);
@@ -314,7 +323,15 @@ impl<'a> Dump<'a> {
         if width == first {
             return Ok(());
         }
-        let select = stored.select(&object.name);
+        // A result has no room for the rowid of the widest tables, nor has an INSERT.
+        let apart = stored.with_rowid && width > MOST_COLUMNS;
+        let (numbers, values) = stored.columns.split_at(usize::from(apart));
+        let mut numbers = match numbers {
+            [] => None,
+            _ => Some(work.own(&stored.select_of(numbers, &object.name))?),
+        };
+        let mut numbers = numbers.as_mut().map(|numbers| numbers.raw_query());
+        let select = stored.select_of(values, &object.name);
         let mut statement = work.own(&select)?;
         let start = |columns: Option<&[String]>| {
             let columns = columns.map(|columns| format!("({})", columns.join(",")));
@@ -329,16 +346,27 @@ impl<'a> Dump<'a> {
             if self.full {
                 break;
             }
-            let (mut begin, mut start) = (&plain, first);
+            let (mut begin, mut start, mut renumbered) = (&plain, first, None);
             if stored.with_rowid {
-                let rowid: i64 = row.get(0).map_err(|error| work.failure(&error, &select))?;
-                if rowids || next != Some(rowid) {
+                let rowid = match &mut numbers {
+                    Some(numbers) => numbers.next().and_then(|row| match row {
+                        Some(row) => row.get(0),
+                        None => Err(rusqlite::Error::QueryReturnedNoRows),
+                    }),
+                    None => row.get(0),
+                };
+                let rowid: i64 = rowid.map_err(|error| work.failure(&error, &select))?;
+                let differs = rowids || next != Some(rowid);
+                if apart {
+                    start = 0;
+                    renumbered = Some(rowid).filter(|_| differs);
+                } else if differs {
                     (begin, start) = (&numbered, 0);
                 }
                 next = rowid.checked_add(1);
             }
             self.put(begin.as_bytes())?;
-            for index in start..width {
+            for index in start..values.len() {
                 if index > start {
                     self.put(b",")?;
                 }
@@ -346,8 +374,15 @@ impl<'a> Dump<'a> {
                     .get_ref(index)
                     .map_err(|error| work.failure(&error, &select))?;
                 // At once: a value can be as large as memory allows.
-                let written = literal(&mut self.text_output, value);
+                let written = literal(&mut self.text_output, value, self.escape);
                 written.map_err(|error| self.files.failure(&error))?;
+            }
+            if let (Some(number), [rowid, ..]) = (renumbered, stored.columns.as_slice()) {
+                let table = quote(&object.name);
+                let update = format!(
+                    ");\nUPDATE {table} SET {rowid}={number} WHERE {rowid}=last_insert_rowid("
+                );
+                self.put(update.as_bytes())?;
             }
             self.statement(b");\n")?;
             if self.full {

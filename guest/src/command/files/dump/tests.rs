@@ -2,6 +2,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::literal::{literal, real};
+use crate::render::mode::Escape;
 
 #[test]
 fn reals_come_back_with_every_bit() {
@@ -56,7 +57,7 @@ fn a_real_is_short_where_that_is_exact() {
 fn text_is_written_unchanged_unless_a_line_reader_would_change_it() {
     let shown = |value: ValueRef<'_>| {
         let mut out = Vec::new();
-        literal(&mut out, value).unwrap();
+        literal(&mut out, value, Escape::Off).unwrap();
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(ValueRef::Text(b"it's\n'")), "'it''s\n'''");

@@ -200,9 +200,25 @@ fn readable(mode: Mode, value: &mut Value) {
 
 /// A text as Markdown has it in a cell.
 fn one_line(text: &str) -> String {
-    text.replace('|', "\\|")
-        .replace("\r\n", "<br>")
-        .replace(['\n', '\r'], "<br>")
+    let mut cell = String::with_capacity(text.len() + 4);
+    let mut backslashes = 0;
+    for character in text.replace("\r\n", "\n").chars() {
+        match character {
+            '|' => {
+                // A backslash before the one of ours would make that one mean itself.
+                cell.extend(std::iter::repeat_n('\\', backslashes + 1));
+                cell.push('|');
+            }
+            '\n' | '\r' => cell.push_str("<br>"),
+            other => cell.push(other),
+        }
+        backslashes = if character == '\\' {
+            backslashes + 1
+        } else {
+            0
+        };
+    }
+    cell
 }
 
 /// Puts a value in the place of another, in its memory if it can.
@@ -234,7 +250,10 @@ fn format(arguments: &Arguments, table: Option<&str>, to_read: bool) -> Format {
     let mut format = Format::named(name).unwrap_or_default();
     format.headers = format.mode.aligned()
         || matches!(format.mode, Mode::Csv | Mode::Html) && !arguments.flag("no_header");
-    format.escape = Escape::Off;
+    format.escape = match format.mode {
+        Mode::Insert | Mode::Quote if to_read => Escape::Unseen,
+        _ => Escape::Off,
+    };
     if let Some(table) = table {
         format.table = table.to_owned();
     }

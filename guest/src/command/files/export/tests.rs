@@ -102,6 +102,15 @@ fn a_cell_of_markdown_stays_one_cell() {
         ),
         "|     a\\|b      |\n|---------------|\n| x\\|y<br>z<br> |\n"
     );
+    let sql = r"SELECT 'C:\new\|d\\' AS a";
+    assert_eq!(
+        text(
+            &mut context,
+            "export",
+            json!({"sql": sql, "format": "markdown"})
+        ),
+        "|       a       |\n|---------------|\n| C:\\new\\\\\\|d\\\\ |\n"
+    );
 }
 
 #[test]
@@ -170,4 +179,92 @@ fn what_would_write_is_refused_by_the_engine() {
     assert_eq!(status, Status::Unsupported);
     let (status, _) = failure(&mut context, "export", json!({"table": "nowhere"}));
     assert_eq!(status, Status::NotFound);
+}
+
+#[test]
+fn what_an_answer_cannot_show_is_sql_that_makes_it_or_told_of() {
+    let file = File::new(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);
+         INSERT INTO t VALUES(1, 'x' || char(1) || 'y' || char(39), 'p\\u0001q'),
+           (2, char(27) || '[31m' || char(0, 13), char(0x202e) || 'a' || char(0xe0001) || '\\'),
+           (3, 'two' || char(10) || 'lines', cast(x'636166e9' AS TEXT)), (4, x'00ff', 1.5)",
+    );
+    let mut context = context(file.settings());
+    let values = |connection: &rusqlite::Connection| -> Vec<String> {
+        let sql = "SELECT quote(cast(a AS BLOB)) || typeof(a) || quote(cast(b AS BLOB)) || typeof(b) \
+                   FROM t ORDER BY id";
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let expected = values(&rusqlite::Connection::open(file.path()).unwrap());
+    for (command, arguments) in [
+        ("dump", json!({})),
+        ("export", json!({"table": "t", "format": "insert"})),
+    ] {
+        let shown = text(&mut context, command, arguments);
+        assert!(!shown.contains("cannot be seen"), "{shown}");
+        let copy = rusqlite::Connection::open_in_memory().unwrap();
+        if command == "export" {
+            copy.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)")
+                .unwrap();
+        }
+        copy.execute_batch(&shown).unwrap();
+        assert_eq!(values(&copy), expected, "{shown}");
+    }
+    for format in ["csv", "tabs", "line", "html", "markdown"] {
+        let shown = text(
+            &mut context,
+            "export",
+            json!({"table": "t", "format": format}),
+        );
+        assert!(
+            shown.contains("cannot be seen are shown as \\uXXXX"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn the_rows_that_an_answer_counts_are_those_that_it_shows() {
+    let file = File::new(
+        "CREATE TABLE z(id INTEGER PRIMARY KEY, a);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO z SELECT i, replace(printf('%50c', 'x'), ' ', iif(i < 5, 'x', char(iif(i % 2, 1, 34)))) FROM n",
+    );
+    for text_bytes in [1_000, 48_000] {
+        for format in ["csv", "tabs", "insert", "quote", "json"] {
+            let mut context = context(file.settings());
+            context.settings.output.text_bytes = text_bytes;
+            let shown = text(
+                &mut context,
+                "export",
+                json!({"table": "z", "format": format}),
+            );
+            assert!(!shown.contains("not shown"), "{format}: {shown}");
+            let (before, _) = shown.rsplit_once(" shown; more rows exist").unwrap();
+            let (_, said) = before.rsplit_once('\n').unwrap();
+            let said: usize = said.split(' ').next().unwrap().parse().unwrap();
+            let holds = |id: &usize| {
+                let starts = [
+                    "\n#,",
+                    "\n#\t",
+                    "(#,",
+                    "\"id\":#,",
+                    "\n#|",
+                    "\n# ",
+                    "\n\"#\"",
+                ];
+                let mut starts = starts
+                    .iter()
+                    .map(|start| start.replace('#', &id.to_string()));
+                starts.any(|start| shown.contains(&start))
+            };
+            let last = (1..=3_000).rev().find(holds).unwrap();
+            assert_eq!(last, said, "{format} {text_bytes}: {shown}");
+            if format == "json" {
+                assert!(shown.contains("}]\n"), "{shown}");
+            }
+        }
+    }
 }

@@ -8,8 +8,8 @@ use std::io::BufRead;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::MOST_COLUMNS;
 use super::records::{Field, Kind, Problem, Record};
+use crate::engine::schema::columns::MOST_COLUMNS;
 
 /// The names that objects have for their values, in the order in which they came.
 #[derive(Debug, Default)]
@@ -234,6 +234,8 @@ impl<R: BufRead> Objects<R> {
             );
             return Err(self.malformed(&what));
         }
+        // JSON is UTF-8, and so is what it says.
+        let _ = record.end();
         Ok(())
     }
 

@@ -85,9 +85,6 @@ pub(crate) const COMMAND: Command = Command {
 /// What only a shell gives: the two bytes behind a field and behind a record, as text.
 pub(crate) const SEPARATORS: &str = "separators";
 
-/// SQLite's own limit, `SQLITE_MAX_COLUMN`.
-const MOST_COLUMNS: usize = 2000;
-
 /// Characters of a value that a refusal shows.
 const SHOWN: usize = 80;
 
@@ -227,6 +224,15 @@ impl Job<'_> {
         rows.next(record).map_err(|problem| self.problem(problem))
     }
 
+    /// Reads the first record; a header does not stand on a line that is empty.
+    fn read_first(&self, rows: &mut Rows<'_>, record: &mut Record) -> Result<bool, Failure> {
+        let mut any = self.read(rows, record)?;
+        while any && self.header != Header::Data && !self.is_json() && record.is_blank() {
+            any = self.read(rows, record)?;
+        }
+        Ok(any)
+    }
+
     fn problem(&self, problem: Problem) -> Failure {
         match problem {
             Problem::Malformed { line, what } => self.malformed(line, &what),
@@ -285,7 +291,7 @@ impl Job<'_> {
         let mut fewer = Inserts::default();
         let mut record = Record::default();
         if plan.headed {
-            self.read(rows, &mut record)?;
+            self.read_first(rows, &mut record)?;
         }
         while self.read(rows, &mut record)? {
             if !self.is_json() && record.is_blank() && plan.width > 1 {

@@ -3,11 +3,11 @@
 use super::columns::{ColumnType, names};
 use super::records::Record;
 use super::report::Form;
-use super::{Header, Job, MOST_COLUMNS};
+use super::{Header, Job};
 use crate::answer::failure::{Failure, Status};
 use crate::engine::database::work::Work;
 use crate::engine::schema::catalogue::quote;
-use crate::engine::schema::columns::{ColumnKind, TableColumn, columns};
+use crate::engine::schema::columns::{ColumnKind, MOST_COLUMNS, TableColumn, columns};
 use crate::text::suggest::{did_you_mean, nearest};
 
 /// What SQLite does with text in a column, <https://www.sqlite.org/datatype3.html#type_affinity>.

@@ -41,7 +41,10 @@ impl Dialect {
 /// One record. Its memory is used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct Record {
+    /// What is being read of it.
     pub(super) bytes: Vec<u8>,
+    /// The same, when all of it is there.
+    text: String,
     pub(super) fields: Vec<Field>,
     /// The line on which it starts, from 1; for a dialect without lines, its number.
     pub line: u64,
@@ -95,7 +98,7 @@ impl Record {
         )
     }
 
-    /// A field. Checked to be UTF-8 when it was read.
+    /// A field.
     pub(super) fn cell(&self, index: usize) -> Cell<'_> {
         let Some(field) = self.fields.get(index) else {
             return Cell::Null;
@@ -104,8 +107,10 @@ impl Record {
             Kind::Absent | Kind::Null => Cell::Null,
             Kind::Integer(number) => Cell::Integer(number),
             Kind::Real(number) => Cell::Real(number),
-            Kind::Text => std::str::from_utf8(&self.bytes[field.start..field.end])
-                .map_or(Cell::Null, Cell::Text),
+            Kind::Text => {
+                let text = self.text.get(field.start..field.end);
+                text.map_or(Cell::Null, Cell::Text)
+            }
         }
     }
 
@@ -119,7 +124,7 @@ impl Record {
     pub(super) fn written(&self, index: usize) -> &str {
         let field = self.fields.get(index);
         field
-            .and_then(|field| std::str::from_utf8(&self.bytes[field.start..field.end]).ok())
+            .and_then(|field| self.text.get(field.start..field.end))
             .unwrap_or_default()
     }
 
@@ -132,8 +137,30 @@ impl Record {
     }
 
     pub(super) fn clear(&mut self) {
+        // The memory of one is that of the other.
+        self.bytes = std::mem::take(&mut self.text).into_bytes();
         self.bytes.clear();
         self.fields.clear();
+    }
+
+    /// All of it is there.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is not UTF-8.
+    pub(super) fn end(&mut self) -> Result<(), usize> {
+        let is_bad = |field: &Field| str::from_utf8(&self.bytes[field.start..field.end]).is_err();
+        // Two halves of a character in two fields are none.
+        let whole = str::from_utf8(&self.bytes).is_ok_and(|text| {
+            self.fields
+                .iter()
+                .all(|field| text.is_char_boundary(field.end))
+        });
+        if !whole && let Some(bad) = self.fields.iter().position(is_bad) {
+            return Err(bad);
+        }
+        self.text = String::from_utf8(std::mem::take(&mut self.bytes)).unwrap_or_default();
+        Ok(())
     }
 
     fn end_field(&mut self, quoted: bool) {
@@ -149,13 +176,6 @@ impl Record {
 
     fn last_end(&self) -> usize {
         self.fields.last().map_or(0, |field| field.end)
-    }
-
-    /// The first field that is not UTF-8.
-    fn bad_field(&self) -> Option<usize> {
-        self.fields
-            .iter()
-            .position(|field| std::str::from_utf8(&self.bytes[field.start..field.end]).is_err())
     }
 }
 
@@ -348,10 +368,10 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    fn done(&self, record: &Record) -> Result<bool, Problem> {
-        match record.bad_field() {
-            None => Ok(true),
-            Some(index) => Err(Problem::Malformed {
+    fn done(&self, record: &mut Record) -> Result<bool, Problem> {
+        match record.end() {
+            Ok(()) => Ok(true),
+            Err(index) => Err(Problem::Malformed {
                 line: record.line,
                 what: format!(
                     "field {} is not UTF-8; convert the file to UTF-8, with iconv for example",

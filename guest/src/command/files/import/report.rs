@@ -34,21 +34,50 @@ pub(super) enum Form {
 impl Form {
     /// That of a text as SQLite reads it.
     pub(super) fn of(text: &str) -> Self {
-        let text = text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
-        let digits = text.trim_start_matches(['+', '-']);
-        let numeric = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
-        if !text.bytes().all(numeric) || text.parse::<f64>().is_err() {
+        // Mostly there is nothing around it.
+        let text = match is_number(text) {
+            true => text,
+            false => text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']),
+        };
+        if !is_number(text) {
             return Self::NoNumber;
         }
+        let digits = text.trim_start_matches(['+', '-']);
         let whole = digits.bytes().all(|b| b.is_ascii_digit());
         if whole && digits.len() > 1 && digits.starts_with('0') {
             Self::Zeros
-        } else if whole && text.parse::<i64>().is_err() {
+        } else if whole && digits.len() > 18 && text.parse::<i64>().is_err() {
             Self::Long
         } else {
             Self::Plain
         }
     }
+}
+
+/// Whether a text is a number in decimal digits, all of it.
+fn is_number(text: &str) -> bool {
+    fn digits(text: &[u8]) -> (usize, &[u8]) {
+        let count = text.iter().take_while(|b| b.is_ascii_digit()).count();
+        (count, &text[count..])
+    }
+    fn unsigned(text: &[u8]) -> &[u8] {
+        match text {
+            [b'+' | b'-', rest @ ..] => rest,
+            text => text,
+        }
+    }
+    let (whole, mut rest) = digits(unsigned(text.as_bytes()));
+    let mut fraction = 0;
+    if let [b'.', after @ ..] = rest {
+        (fraction, rest) = digits(after);
+    }
+    if let [b'e' | b'E', after @ ..] = rest {
+        match digits(unsigned(after)) {
+            (1.., []) => rest = &[],
+            _ => return false,
+        }
+    }
+    whole + fraction > 0 && rest.is_empty()
 }
 
 /// Values of a column that are not stored as they stand in the file.
@@ -263,6 +292,7 @@ fn changed<'r>(column: &Column, record: &'r Record) -> Option<(&'static str, Cow
     const ROUNDED: &str = "stored rounded, with the digits that a real keeps";
     let inexact = |number: i64| i128::from(number) != number as f64 as i128;
     let what = match (column.affinity, record.cell(column.from)) {
+        (Affinity::Text, Cell::Text(_)) => return None,
         (affinity, Cell::Text(text)) => match (affinity, Form::of(text)) {
             (Affinity::Number | Affinity::Real, Form::NoNumber) => "no number, stored as text",
             (Affinity::Number | Affinity::Real, Form::Zeros) => "stored without the zeros in front",
@@ -333,5 +363,50 @@ fn named(separator: u8) -> String {
         b';' => "semicolons".into(),
         b'\t' => "tabs".into(),
         other => format!("{:?}", char::from(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_what_is_read_as_one() {
+        let mut texts = vec![String::new()];
+        for length in 0..6 {
+            for start in texts.clone() {
+                if start.len() == length {
+                    texts.extend(["0", "7", "+", "-", ".", "e"].map(|next| start.clone() + next));
+                }
+            }
+        }
+        for text in texts
+            .iter()
+            .map(String::as_str)
+            .chain(["1E5", "inf", "nan", "0x1", "1_0", "١"])
+        {
+            let is_read = text.parse::<f64>().is_ok() && !text.contains(['i', 'n']);
+            assert_eq!(is_number(text), is_read, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_number_would_not_keep_is_told() {
+        for (text, form) in [
+            ("12", Form::Plain),
+            (" -1.50e3 ", Form::Plain),
+            ("0", Form::Plain),
+            ("007", Form::Zeros),
+            ("-00", Form::Zeros),
+            ("9223372036854775807", Form::Plain),
+            ("-9223372036854775808", Form::Plain),
+            ("9223372036854775808", Form::Long),
+            ("1234567890123456789012", Form::Long),
+            ("--1", Form::NoNumber),
+            ("1 2", Form::NoNumber),
+            ("", Form::NoNumber),
+        ] {
+            assert_eq!(Form::of(text), form, "{text}");
+        }
     }
 }

@@ -96,7 +96,7 @@ impl Source {
     pub(super) fn plan(&mut self, job: &Job<'_>, target: Option<&Target>) -> Result<Plan, Failure> {
         let mut rows = self.rows(job)?;
         let mut record = Record::default();
-        if !job.read(&mut rows, &mut record)? {
+        if !job.read_first(&mut rows, &mut record)? {
             return Err(job.nothing());
         }
         let line = record.line;

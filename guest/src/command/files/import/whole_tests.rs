@@ -308,6 +308,35 @@ fn what_cannot_be_read_is_refused_with_the_line() {
 }
 
 #[test]
+fn a_header_may_stand_below_empty_lines() {
+    let rows = "1,'x'\n2,NULL\n";
+    for bytes in [
+        &b"\n\r\na,b\n1,x\n\n2,\n"[..],
+        b"\xef\xbb\xbf\n\na;b\n1;x\n2;\n",
+        b"\n\nb,a\nx,1\n,2\n",
+    ] {
+        for table in ["", "CREATE TABLE t(a INTEGER, b TEXT)"] {
+            let swapped = bytes.starts_with(b"\n\nb") && table.is_empty();
+            let (said, found) = imported(table, "csv", bytes);
+            let expected = if swapped { "'x',1\nNULL,2\n" } else { rows };
+            assert_eq!(found, expected, "{said}");
+        }
+    }
+    let (file, scratch) = (File::new(""), Scratch::new("csv", b"\n\n\n"));
+    let arguments = arguments(&scratch, json!({}));
+    let (_, said) = failure(&mut context(file.settings()), "import", arguments);
+    assert!(said.contains("no records"), "{said}");
+    // Where nothing is a header, an empty line is a NULL of a table of one column.
+    let (_, found) = imported_with(
+        "CREATE TABLE t(a)",
+        "csv",
+        b"\n\n5\n",
+        json!({"no_header": true}),
+    );
+    assert_eq!(found, "NULL\nNULL\n'5'\n");
+}
+
+#[test]
 fn a_file_that_unpacks_to_very_much_ends_with_a_sentence() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     for _ in 0..60 {

@@ -16,6 +16,7 @@ use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::schema::catalogue::{Count, Counter, Relation, is_stop, quote, rows, text};
 use crate::engine::schema::columns::{self, ColumnKind, TableColumn};
+use crate::engine::schema::foreign;
 use crate::engine::schema::resolve::find;
 use crate::engine::statement::params::Params;
 use crate::settings::notes::Note;
@@ -82,9 +83,7 @@ pub(crate) fn describe_table(
             annotate(&mut list, notes.table(&table.name));
             output.rows = Some(list);
         }
-        Err(why) => output
-            .notes
-            .push(format!("This {} cannot be read: {why}.", table.kind)),
+        Err(why) => output.notes.push(unreadable(&table, &why)),
     }
     let note = notes.table(&table.name).and_then(|note| note.note.clone());
     let about = note.as_deref().map(about).unwrap_or_default();
@@ -123,6 +122,14 @@ pub(crate) fn describe_table(
     Ok(output)
 }
 
+fn unreadable(table: &Relation, why: &str) -> String {
+    let kind = match table.kind.as_str() {
+        "virtual" => "virtual table",
+        kind => kind,
+    };
+    format!("This {kind} cannot be read: {why}.")
+}
+
 /// The columns, or why the view does not work.
 fn columns(
     connection: &Connection,
@@ -131,15 +138,7 @@ fn columns(
     match columns::columns(connection, &table.schema, &table.name) {
         Ok(columns) => Ok(Ok(columns)),
         Err(error) if is_stop(&error) => Err(error),
-        Err(error) => Ok(Err(reason(&error))),
-    }
-}
-
-/// What SQLite says, without the code that rusqlite puts before it.
-fn reason(error: &rusqlite::Error) -> String {
-    match error {
-        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
-        other => other.to_string(),
+        Err(error) => Ok(Err(foreign::why(&error))),
     }
 }
 
@@ -225,9 +224,7 @@ fn page(
             output.rows = Some(list);
         }
         Err(why) => {
-            output
-                .notes
-                .push(format!("This {} cannot be read: {why}.", table.kind));
+            output.notes.push(unreadable(table, &why));
             output.extra.insert("broken".into(), why.into());
         }
     }

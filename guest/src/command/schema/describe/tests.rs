@@ -19,7 +19,7 @@ fn column(output: &Output, index: usize) -> Vec<String> {
         .unwrap()
         .rows
         .iter()
-        .map(|row| crate::render::cell::cell(&row[index], 99).text)
+        .map(|row| crate::render::cell::shown(&row[index], 99))
         .collect()
 }
 

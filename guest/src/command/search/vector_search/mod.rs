@@ -289,7 +289,7 @@ impl Search<'_> {
     fn unfit(&self, place: &Place, key: &[Value], stored: Stored<'_>) -> Failure {
         let key: Vec<String> = key
             .iter()
-            .map(|value| crate::render::cell::cell(value, 40).text)
+            .map(|value| crate::render::cell::shown(value, 40))
             .collect();
         let what = match stored {
             Stored::Odd(bytes) => {

@@ -17,8 +17,8 @@ const NO_USERS: &str =
     "it has no users and no rights; whoever can read the file can read the data.";
 const NO_ROUTINES: &str = "it has no stored procedures and no variables; send the statements one by \
      one, or make a trigger or a view.";
-const ALTERS: &str = "ALTER TABLE can rename a table or a column, and add or drop a column; for \
-     anything else, create a new table, copy the rows with INSERT … SELECT, drop the old one and \
+const ALTERS: &str = "ALTER TABLE can rename a table or a column, add or drop a column or a CHECK, and \
+     SET or DROP NOT NULL; for anything else, create a new table, copy the rows with INSERT … SELECT, drop the old one and \
      rename the new one.";
 const UPSERT: &str = "INSERT … ON CONFLICT(column) DO UPDATE SET x = excluded.x updates a row that \
      is there.";
@@ -48,10 +48,27 @@ const TRUNCATE_TIME: &str = "date(x, 'start of month') and date(x, 'start of yea
 const FORMAT_TIME: &str = "strftime('%Y-%m-%d %H:%M', x) writes a date in any form.";
 const PARSE_TIME: &str = "dates are text such as '2024-12-31 23:59:59', which sorts and compares as it \
      stands; there is nothing to convert.";
-const AUTO_KEY: &str = "id INTEGER PRIMARY KEY numbers new rows by itself; AUTOINCREMENT is one word, \
+pub(super) const AUTO_KEY: &str = "id INTEGER PRIMARY KEY numbers new rows by itself; AUTOINCREMENT is one word, \
      and rarely needed.";
+pub(super) const LIMITED: &str = "UPDATE and DELETE take neither ORDER BY nor LIMIT; WHERE rowid IN \
+     (SELECT rowid FROM t ORDER BY x LIMIT 5) names so many rows.";
 const RANDOM: &str = "random() is a random integer, and abs(random() % 100) one below 100.";
 const FIND: &str = "instr(text, part) is the place of part in text, from 1, or 0.";
+const APPLY: &str =
+    "there is no APPLY; a subquery in the SELECT, or a window function, does most of it.";
+const QUALIFY: &str = "there is no QUALIFY; filter the window function in a query around it.";
+const ARRAYS: &str = "it has no arrays; FROM json_each('[1, 2]') makes rows of a JSON array.";
+const LATERAL: &str =
+    "there is no LATERAL; a subquery in the SELECT, or a window function, does most of it.";
+const PIVOT: &str = "there is no PIVOT; sum(x) FILTER (WHERE y = 'a') makes a column of each.";
+const IN_ORDER: &str =
+    "group_concat(x, ', ' ORDER BY y) joins texts; percentile(x, 50) is a median.";
+const DIVISION: &str = "a / b divides whole numbers without a rest, and a % b is the rest.";
+const NO_BRACKETS: &str =
+    "CURRENT_DATE, CURRENT_TIME and CURRENT_TIMESTAMP stand without brackets, and are in UTC.";
+const PLACEHOLDERS: &str = "?1 and :name stand for values that the call gives in params.";
+const NO_VALUE: &str = "a column that is left out of INSERT INTO t(a, b) gets its default; INSERT INTO t \
+     DEFAULT VALUES gives all of them.";
 const NO_DUAL: &str = "a SELECT needs no table: SELECT 1 + 1.";
 
 /// How a statement begins. None of SQLite's begins so, if it fails where it is read.
@@ -89,6 +106,8 @@ pub(super) const BEGINNINGS: &[Rule] = &[
     (&["EXEC"], NO_ROUTINES),
     (&["EXECUTE"], NO_ROUTINES),
     (&["DECLARE"], NO_ROUTINES),
+    (&["SP_HELP"], COLUMNS_OF),
+    (&["KILL"], "it has no sessions that could be ended; each statement ends with its call."),
     (&["DO"], NO_ROUTINES),
     (&["IF"], NO_ROUTINES),
     (&["PREPARE"], NO_ROUTINES),
@@ -183,21 +202,58 @@ pub(super) const PLACES: &[Rule] = &[
     (&["FOR", "UPDATE"], LOCKS),
     (&["FOR", "SHARE"], LOCKS),
     (&["WITH", "(", "NOLOCK"], LOCKS),
-    (&["LATERAL"], "there is no LATERAL; a subquery in the SELECT, or a window function, does most of it."),
-    (&["CROSS", "APPLY"], "there is no APPLY; a subquery in the SELECT, or a window function, does most of it."),
-    (&["OUTER", "APPLY"], "there is no APPLY; a subquery in the SELECT, or a window function, does most of it."),
-    (&["QUALIFY"], "there is no QUALIFY; filter the window function in a query around it."),
-    (&["PIVOT"], "there is no PIVOT; sum(x) FILTER (WHERE y = 'a') makes a column of each."),
+    (&["LATERAL"], LATERAL),
+    (&["LATERAL", "("], LATERAL),
+    (&["LATERAL", "(", "*"], LATERAL),
+    (&["TABLESAMPLE", "*"], "ORDER BY random() LIMIT 100 takes a sample; there is no TABLESAMPLE."),
+    (&["DIV", "*"], DIVISION),
+    (&["MOD", "*"], DIVISION),
+    (&["/", "/"], DIVISION),
+    (&["^"], "power(a, b) is a power; there is no ^."),
+    (&["TRY_CAST", "(", "*", "AS"], "CAST(x AS INTEGER), AS REAL or AS TEXT casts."),
+    (&["CURRENT_DATE", "("], NO_BRACKETS),
+    (&["CURRENT_TIME", "("], NO_BRACKETS),
+    (&["CURRENT_TIMESTAMP", "("], NO_BRACKETS),
+    (&["MINUS", "SELECT"], "EXCEPT is what others call MINUS."),
+    (&["#…"], "a comment begins with --, or stands between /* and */."),
+    (&["\\", "G"], "\\G belongs to the mysql program; leave it out."),
+    (&["%", "s"], PLACEHOLDERS),
+    (&["{"], PLACEHOLDERS),
+    (&["*", ":", "="], NO_ROUTINES),
+    (&["DEFAULT", "*", "("], "DEFAULT takes an expression in brackets: DEFAULT (datetime('now'))."),
+    (&["VALUES", "(", "DEFAULT"], NO_VALUE),
+    (&[",", "DEFAULT"], NO_VALUE),
+    (&["VALUES", "(", ")"], NO_VALUE),
+    (&["ADD", "COLUMN", "("], "ALTER TABLE t ADD COLUMN x adds one column at a time."),
+    (&["UPDATE", "*", "*", "SET"], "UPDATE t AS x SET … gives the table another name."),
+    (&["DELETE", "FROM", "*", "USING"], "DELETE FROM t WHERE id IN (SELECT …) takes another table into account."),
+    (&["CROSS", "APPLY"], APPLY),
+    (&["CROSS", "APPLY", "*"], APPLY),
+    (&["OUTER", "APPLY"], APPLY),
+    (&["CROSS", "APPLY", "*", "*"], APPLY),
+    (&["OUTER", "APPLY", "*"], APPLY),
+    (&["OUTER", "APPLY", "*", "*"], APPLY),
+    (&["QUALIFY"], QUALIFY),
+    (&["QUALIFY", "*"], QUALIFY),
+    (&["ARRAY", "[…"], ARRAYS),
+    (&["CONCURRENTLY", "*"], "there is no CONCURRENTLY; leave it out."),
+    (&["PIVOT"], PIVOT),
+    (&["PIVOT", "("], PIVOT),
     (&["WITH", "ROLLUP"], "there is no ROLLUP; add the totals with UNION ALL."),
     (&["GROUPING", "SETS"], "there is no GROUPING SETS; add the groups with UNION ALL."),
     (&["SEPARATOR"], "group_concat(x, ', ') takes the separator as its second argument."),
     (&["SEPARATOR", "'"], "group_concat(x, ', ') takes the separator as its second argument."),
-    (&["WITHIN", "GROUP"], "group_concat(x, ', ' ORDER BY y) joins texts; percentile(x, 50) is a median."),
+    (&["WITHIN", "GROUP"], IN_ORDER),
+    (&["WITHIN", "GROUP", "("], IN_ORDER),
     (&["ALL", "("], "there is no ANY or ALL; IN (SELECT …), max() and min() do the same."),
     (&["MODIFY"], ALTERS),
     (&["CHANGE"], ALTERS),
     (&["ALTER", "COLUMN"], ALTERS),
+    (&["ALTER", "COLUMN", "*", "TYPE"], ALTERS),
+    (&["ALTER", "*", "TYPE"], ALTERS),
+    (&["ALTER", "COLUMN", "*", "SET", "*"], ALTERS),
     (&["ADD", "CONSTRAINT"], ALTERS),
+    (&["ADD", "CONSTRAINT", "*", "*"], ALTERS),
     (&["ADD", "PRIMARY"], ALTERS),
     (&["ADD", "FOREIGN"], ALTERS),
     (&["ADD", "UNIQUE"], ALTERS),
@@ -257,6 +313,9 @@ pub(super) const FUNCTIONS: &[Rule] = &[
     (&["lpad", "rpad"], "printf('%10s', x) and printf('%-10s', x) fill up to 10 characters, and printf('%05d', n) with zeros."),
     (&["ucase"], "upper(x) gives capital letters."),
     (&["lcase"], "lower(x) gives small letters."),
+    (&["regexp_replace", "regexp_substr", "regexp_extract", "regexp_count", "regexp_instr"], "replace(text, part, other) replaces a text, and instr and substr take one apart; x REGEXP 'pattern' only matches."),
+    (&["stddev", "stdev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"], "sqrt(avg(x * x) - avg(x) * avg(x)) is the standard deviation of a group."),
+    (&["generate_series"], "generate_series is a table: SELECT value FROM generate_series(1, 10)."),
     (&["regexp_like", "regexp_matches", "regexp_match", "rlike"], PATTERNS),
     (&["greatest"], "max(a, b) is the greater of its arguments."),
     (&["least"], "min(a, b) is the lesser of its arguments."),
@@ -291,6 +350,7 @@ pub(super) const TABLES: &[Rule] = &[
     (&["dual", "sysibm.sysdummy1"], NO_DUAL),
     (&["mysql.", "pg_user", "pg_roles"], NO_USERS),
     (&["pg_database"], ONE_DATABASE),
+    (&["full"], "VACUUM compacts the whole file; leave FULL out."),
     (&["generate_series"], "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT i FROM n counts."),
     (&["unnest"], "FROM json_each(x) makes rows of a JSON array."),
 ];
@@ -301,4 +361,5 @@ pub(super) const COLUMNS: &[Rule] = &[
     (&["sysdate", "getdate", "systimestamp", "localtimestamp"], TODAY),
     (&["rownum"], "row_number() OVER (ORDER BY x) numbers rows, and LIMIT 5 gives the first 5."),
     (&["current_user", "session_user"], NO_USERS),
+    (&["array"], ARRAYS),
 ];

@@ -3,6 +3,8 @@
 //! SQLite names the columns alone. The rows that a statement was about to write are read once more,
 //! as a query, and looked up; nothing is written for that. What is not found is not told.
 
+mod foreign_keys;
+
 use rusqlite::types::ValueRef;
 
 use super::Database;
@@ -81,9 +83,7 @@ impl Database {
             return self.met_key(table, what, sql, values);
         }
         if said.starts_with("FOREIGN KEY constraint failed") {
-            return self
-                .met_parent(table, sql, values)
-                .or_else(|| self.met_child(table, sql, values));
+            return self.met_foreign_key(table, sql, values);
         }
         if seen.within {
             // It may be of what a trigger writes.
@@ -212,81 +212,6 @@ impl Database {
             "More than one of the new rows has {}.",
             told(&found)
         ))
-    }
-
-    /// The new row that refers to nothing.
-    fn met_parent(&self, table: &str, sql: &str, values: &[(usize, Value)]) -> Option<String> {
-        let columns = self.columns(table)?;
-        let (with, named) = self.new_rows(&columns, sql)?;
-        let keys = self.all(
-            "SELECT \"table\", \"from\", coalesce(\"to\", (SELECT name FROM pragma_table_info(\"table\") \
-             WHERE pk = 1)) FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1",
-            &[(1, Value::Text(table.to_owned()))],
-        )?;
-        keys.iter().find_map(|key| {
-            let [parent, from, to] = key.as_slice() else {
-                return None;
-            };
-            if !named.iter().any(|column| column == from) {
-                return None;
-            }
-            let column = format!("new.{}", quote(from));
-            let look = format!(
-                "{with} SELECT {} FROM {NEW} AS new WHERE {column} IS NOT NULL AND NOT EXISTS \
-                 (SELECT 1 FROM {} AS old WHERE old.{} = {column}) LIMIT 1",
-                shown(&column),
-                quote(parent),
-                quote(to),
-            );
-            let found = self.first(&look, values)?;
-            let value = found.first()?;
-            Some(format!(
-                "{table}.{from} = {value}, but {parent} has no row with {to} = {value}."
-            ))
-        })
-    }
-
-    /// The row that refers to one which was to be deleted.
-    fn met_child(&self, table: &str, sql: &str, values: &[(usize, Value)]) -> Option<String> {
-        if !scan::first_word(sql).eq_ignore_ascii_case("DELETE") {
-            return None;
-        }
-        let mut at = 0;
-        let mut from = None;
-        let mut end = sql.len();
-        for token in tokens(sql) {
-            match from {
-                None if token.is("FROM") => from = Some(at),
-                Some(_) if token.is("RETURNING") || token.text == ";" => end = end.min(at),
-                _ => {}
-            }
-            at += token.text.len();
-        }
-        let gone = format!("WITH {NEW} AS (SELECT * {}\n)", &sql[from?..end]);
-        let keys = self.all(
-            "SELECT m.name, k.\"from\", coalesce(k.\"to\", (SELECT name FROM pragma_table_info(?1) \
-             WHERE pk = 1)) FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS k \
-             WHERE m.type = 'table' AND k.\"table\" = ?1 COLLATE NOCASE \
-             GROUP BY m.name, k.id HAVING count(*) = 1",
-            &[(1, Value::Text(table.to_owned()))],
-        )?;
-        keys.iter().find_map(|key| {
-            let [child, from, to] = key.as_slice() else {
-                return None;
-            };
-            let column = format!("child.{}", quote(from));
-            let look = format!(
-                "{gone} SELECT {} FROM {} AS child WHERE {column} IN (SELECT {} FROM {NEW}) LIMIT 1",
-                shown(&column),
-                quote(child),
-                quote(to),
-            );
-            let found = self.first(&look, values)?;
-            let value = found.first()?;
-            Some(format!(
-                "A row of {child} refers to {table}.{to} = {value}, by {child}.{from}."
-            ))
-        })
     }
 
     /// The text of a CHECK that has a name.
