@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::bindings::exports::sqlarium::sandbox::{
     command as command_export, server, shell as shell_export,
 };
-use crate::bindings::sqlarium::sandbox::{console, control, types};
+use crate::bindings::sqlarium::sandbox::{audit, console, control, threads, types};
 use crate::command::interface::argument::{Shape, accepted};
 use crate::command::interface::arguments::Arguments;
 use crate::command::interface::audience::Audience;
 use crate::command::interface::command::Command;
 use crate::command::interface::context::Context;
 use crate::command::invoke::invoke;
-use crate::host::{Host, Interruption, Stream, Usage, Verdict};
+use crate::host::{AuditCall, AuditOutcome, Host, Interruption, Stream, Usage, Verdict};
 use crate::protocol::{self, Session, Triaged};
 use crate::registry::REGISTRY;
 use crate::settings::notes::Notes;
@@ -69,6 +69,32 @@ impl Host for Imports {
     }
     fn queued(&self, index: u32) -> Option<Vec<u8>> {
         control::queued(index)
+    }
+    fn recall(&self, thread: &str) -> Vec<Vec<u8>> {
+        threads::recall(thread)
+    }
+    fn append(&self, thread: &str, entry: &[u8]) -> bool {
+        threads::append(thread, entry)
+    }
+    fn audit_begin(&self, call: AuditCall) {
+        let argument = |(name, value)| audit::Argument { name, value };
+        audit::begin(&audit::Call {
+            request: call.request,
+            thread: call.thread,
+            tool: call.tool,
+            arguments: call.arguments.into_iter().map(argument).collect(),
+            sql: call.sql,
+        });
+    }
+    fn audit_end(&self, outcome: &AuditOutcome) {
+        audit::end(&audit::Outcome {
+            status: outcome.status.into(),
+            rows: outcome.rows,
+            changes: outcome.changes,
+        });
+    }
+    fn audit_trouble(&self) -> Option<String> {
+        audit::trouble()
     }
     fn print(&self, stream: Stream, bytes: &[u8]) -> bool {
         let stream = match stream {
@@ -132,6 +158,7 @@ impl From<types::OutputLimits> for OutputLimits {
             cell_chars: limits.cell_chars,
             rows: limits.rows,
             max_rows: limits.max_rows,
+            beside_bytes: 0,
         }
     }
 }
@@ -155,6 +182,8 @@ impl From<types::ServerSettings> for ServerSettings {
             request_bytes: settings.request_bytes,
             tools: settings.tools,
             strict: settings.strict,
+            audit: settings.audit,
+            threads: settings.threads,
         }
     }
 }
@@ -212,6 +241,10 @@ fn person(settings: CommandSettings) -> Context {
 impl command_export::Guest for Component {
     fn catalog() -> Vec<command_export::Entry> {
         REGISTRY.commands.iter().map(entry).collect()
+    }
+
+    fn show_thread(id: String, entries: Vec<Vec<u8>>, json: bool) -> String {
+        protocol::show_thread(&id, &entries, json)
     }
 
     fn run(

@@ -26,14 +26,23 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Logs a sentence. Never fails and never waits.
 pub fn log(sentence: impl Display) {
-    let log = LOG.get_or_init(|| {
+    opened().add(&sentence.to_string());
+}
+
+/// Writes a line of another form, its newline included, between those of the log; it does not count
+/// against the log's length. Whether somebody reads, so that there is room for it.
+pub fn pass_on(line: &[u8]) -> bool {
+    opened().send(line.to_vec())
+}
+
+fn opened() -> &'static Log {
+    LOG.get_or_init(|| {
         // A descriptor of its own: standard error has a lock, which others wait for.
         match io::stderr().as_fd().try_clone_to_owned() {
             Ok(errors) => Log::to(File::from(errors)),
             Err(_) => Log::to(io::sink()),
         }
-    });
-    log.add(&sentence.to_string());
+    })
 }
 
 /// Gives what was logged a moment to be written, before the process ends.
@@ -44,7 +53,7 @@ pub fn flush() {
 }
 
 struct Log {
-    lines: SyncSender<String>,
+    lines: SyncSender<Vec<u8>>,
     /// How many lines are not written yet.
     queued: Arc<AtomicUsize>,
     /// How many bytes were logged.
@@ -53,13 +62,13 @@ struct Log {
 
 impl Log {
     fn to(mut out: impl Write + Send + 'static) -> Self {
-        let (lines, queue) = sync_channel::<String>(QUEUED_LINES);
+        let (lines, queue) = sync_channel::<Vec<u8>>(QUEUED_LINES);
         let queued = Arc::new(AtomicUsize::new(0));
         let unwritten = queued.clone();
         // Without a thread there is no log.
         let _ = thread::Builder::new().name("log".into()).spawn(move || {
             for line in queue {
-                let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+                let _ = out.write_all(&line).and_then(|()| out.flush());
                 unwritten.fetch_sub(1, Ordering::Release);
             }
         });
@@ -74,20 +83,21 @@ impl Log {
         let line = line(sentence);
         let before = self.bytes.fetch_add(line.len(), Ordering::Relaxed);
         if before + line.len() <= LOG_BYTES {
-            self.send(line);
+            self.send(line.into_bytes());
         } else if before <= LOG_BYTES {
             self.bytes.fetch_add(LOG_BYTES, Ordering::Relaxed);
-            self.send(self::line(
-                "nothing more is logged: the log has reached its longest size",
-            ));
+            let last = "nothing more is logged: the log has reached its longest size";
+            self.send(self::line(last).into_bytes());
         }
     }
 
-    fn send(&self, line: String) {
+    fn send(&self, line: Vec<u8>) -> bool {
         self.queued.fetch_add(1, Ordering::Relaxed);
-        if self.lines.try_send(line).is_err() {
+        let sent = self.lines.try_send(line).is_ok();
+        if !sent {
             self.queued.fetch_sub(1, Ordering::Relaxed);
         }
+        sent
     }
 
     fn flush(&self, timeout: Duration) {

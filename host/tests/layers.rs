@@ -9,7 +9,7 @@ const HOST: [&[&str]; 6] = [
     &["cli"],
     &["demo", "server", "shell", "clients"],
     &["sandbox"],
-    &["storage"],
+    &["storage", "audit", "threads"],
     &["budgets", "log", "terminal"],
 ];
 

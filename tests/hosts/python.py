@@ -45,8 +45,8 @@ NONE, SHARED, RESERVED, PENDING, EXCLUSIVE = LEVELS = ["none", "shared", "reserv
 STUBS = {
     "shared-memory": {"map-region": "unsupported", "lock": "unsupported", "barrier": None, "unmap": "unsupported"},
     "direct-io": {"read": "unsupported"},
-    "audit": {"begin": None, "end": None},
-    "threads": {"recall": [], "append": None},
+    "audit": {"begin": None, "end": None, "trouble": None},
+    "threads": {"recall": [], "append": False},
     "console": {"print": False},
 }
 

@@ -14,7 +14,7 @@ const SHOP: &str = "
     CREATE TABLE vectors (v); INSERT INTO vectors VALUES ('[1, 2]'), (x'0000803f00000040'), (NULL);";
 
 /// Commands that only the command line has.
-const FOR_PEOPLE: [&str; 5] = ["mcp", "shell", "demo", "config", "completions"];
+const FOR_PEOPLE: [&str; 6] = ["mcp", "shell", "demo", "config", "threads", "completions"];
 
 /// One command, its arguments on the command line after FILE, and the same as JSON.
 fn calls() -> Vec<(&'static str, Vec<&'static str>, Value)> {

@@ -192,8 +192,8 @@ export class Session {
       "sqlarium:sandbox/shared-memory": unsupported("barrier", "lock", "mapRegion", "unmap"),
       "sqlarium:sandbox/direct-io": unsupported("read"),
       "sqlarium:sandbox/console": { print: () => false },
-      "sqlarium:sandbox/audit": { begin() {}, end() {} },
-      "sqlarium:sandbox/threads": { recall: () => [], append() {} },
+      "sqlarium:sandbox/audit": { begin() {}, end() {}, trouble: () => undefined },
+      "sqlarium:sandbox/threads": { recall: () => [], append: () => false },
       ...wasiImports(this.#log),
     };
     const link = (module: WebAssembly.Module, core: WebAssembly.Imports) => {

@@ -21,6 +21,10 @@ pub struct Answer {
     pub failure: Option<Failure>,
     /// Whether it was done, but not all of it.
     pub failed: bool,
+    /// Rows that it gave, before what is shown was cut.
+    pub rows: u64,
+    /// Rows inserted, updated or deleted.
+    pub changes: u64,
 }
 
 impl Answer {
@@ -31,6 +35,8 @@ impl Answer {
             json: false,
             failure: Some(failure),
             failed: false,
+            rows: 0,
+            changes: 0,
         }
     }
 }
@@ -78,9 +84,13 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         (Err(failure), true) => render::json::refusal(command.name, failure, meter),
         (Err(failure), false) => render::text::refusal(failure),
     };
+    let output = result.as_ref().ok();
+    let rows = output.and_then(|output| output.rows.as_ref());
     Answer {
         text,
         json,
+        rows: rows.map_or(0, |rows| rows.rows.len() as u64),
+        changes: output.and_then(|output| output.changes).unwrap_or(0),
         failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
     }

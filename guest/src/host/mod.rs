@@ -38,6 +38,32 @@ pub enum Stream {
     Errors,
 }
 
+/// A call of a tool, for the owner's audit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditCall {
+    /// The id of its request as JSON.
+    pub request: String,
+    /// The client's thread, if it named one.
+    pub thread: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// The arguments by name, each as JSON.
+    pub arguments: Vec<(String, String)>,
+    /// The SQL that it runs.
+    pub sql: Option<String>,
+}
+
+/// How a call ended, for the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditOutcome {
+    /// `ok`, `failed`, or the status of the failure.
+    pub status: &'static str,
+    /// Rows that it gave.
+    pub rows: u64,
+    /// Rows inserted, updated or deleted.
+    pub changes: u64,
+}
+
 /// The host's side of a running call. Shared and stateless from the guest's view; what a host
 /// does not define is answered as a minimal one does.
 pub trait Host: Sync {
@@ -70,6 +96,22 @@ pub trait Host: Sync {
     }
     /// The `index`-th line that waits for its turn, oldest first.
     fn queued(&self, _index: u32) -> Option<Vec<u8>> {
+        None
+    }
+    /// The last entries of a client's thread, oldest first.
+    fn recall(&self, _thread: &str) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+    /// Appends an entry to a thread; whether the thread holds others that this instance does not know.
+    fn append(&self, _thread: &str, _entry: &[u8]) -> bool {
+        false
+    }
+    /// A call begins that the owner wants recorded.
+    fn audit_begin(&self, _call: AuditCall) {}
+    /// It has ended.
+    fn audit_end(&self, _outcome: &AuditOutcome) {}
+    /// What is wrong with that record, if something is; a sentence.
+    fn audit_trouble(&self) -> Option<String> {
         None
     }
     /// Prints bytes unchanged; whether anyone reads them.

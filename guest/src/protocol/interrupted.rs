@@ -44,10 +44,11 @@ impl Session {
         }
         self.keep_log();
         Some(match command {
-            Some(command) => Reply::call(
-                outline.id,
-                tools::interrupted(command, outline.wants_object, revision, reason),
-            ),
+            Some(command) => {
+                let result = tools::interrupted(command, outline.wants_object, revision, reason);
+                let session = self.record.recall(outline.thread.as_deref());
+                Reply::call(outline.id, result.remembering(session))
+            }
             None => Reply::error(outline.id, Error::new(INTERNAL_ERROR, reason)),
         })
     }

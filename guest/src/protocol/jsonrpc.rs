@@ -35,6 +35,8 @@ pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The `_meta` key under which a modern client introduces itself.
 pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` keys under which a client names the thread that a call belongs to, the first one first.
+pub(crate) const META_THREAD: [&str; 2] = ["sqlarium/thread", "threadId"];
 /// The `_meta` keys that only modern requests have.
 const MODERN_META: [&str; 3] = [META_VERSION, META_CAPABILITIES, META_CLIENT];
 
@@ -68,6 +70,11 @@ impl Serialize for Id {
 }
 
 impl Id {
+    /// It as JSON, exactly as it came.
+    pub(crate) fn json(&self) -> &str {
+        self.raw.get()
+    }
+
     /// Reads an id; `None` if it is neither a string nor an integer. `7.0` is the integer 7,
     /// as some languages write it.
     pub(crate) fn parse(raw: &RawValue) -> Option<Self> {
@@ -139,6 +146,12 @@ impl Request {
     /// The `_meta` of the parameters, if it is an object.
     pub(crate) fn meta(&self) -> Option<&Map<String, Value>> {
         meta(&self.params)
+    }
+
+    /// The thread that it belongs to, as its client writes it.
+    pub(crate) fn thread(&self) -> Option<&str> {
+        let meta = self.meta()?;
+        META_THREAD.iter().find_map(|key| meta.get(*key)?.as_str())
     }
 
     /// Whether it belongs to the stateless era: by its `_meta`, or by a method that only
@@ -383,6 +396,8 @@ pub(crate) struct Outline {
     pub wants_object: bool,
     /// Whether it belongs to the stateless era.
     pub modern: bool,
+    /// The thread that it belongs to, if its client says so.
+    pub thread: Option<String>,
 }
 
 impl Outline {
@@ -406,12 +421,15 @@ impl Outline {
             .unwrap_or_default();
         let output = arguments.and_then(|arguments| members(arguments.get(), ["output"]).ok()?[0]);
         let keys = meta.and_then(|meta| members(meta.get(), MODERN_META).ok());
+        let named = meta.and_then(|meta| members(meta.get(), META_THREAD).ok());
+        let mut named = named.unwrap_or_default().into_iter().flatten();
         Ok(Some(Self {
             id,
             tool: name.and_then(string).filter(|_| method == "tools/call"),
             wants_object: output.and_then(string).as_deref() == Some("json"),
             modern: keys.is_some_and(|keys| keys.iter().any(Option::is_some))
                 || is_modern_method(&method),
+            thread: named.find_map(string),
         }))
     }
 }

@@ -7,6 +7,7 @@
 //! - [`batch`]: several messages on one line, as revision 2025-03-26 has them.
 //! - [`tools`]: `tools/list` and `tools/call`, on top of the command table; [`tool_schema`]: a
 //!   command as a tool.
+//! - [`record`]: what is recorded of calls, for the owner and for the client's thread.
 //! - [`triage`]: lines that arrive while a call runs.
 //! - [`state`]: what one instance saves for the next; [`interrupted`]: the reply to a line whose
 //!   instance was aborted.
@@ -21,6 +22,7 @@ mod batch;
 mod check;
 mod interrupted;
 pub(crate) mod jsonrpc;
+mod record;
 pub(crate) mod reply;
 pub(crate) mod revision;
 mod session;
@@ -41,5 +43,6 @@ mod served_tests;
 mod testing;
 
 pub use check::{check, warnings};
+pub use record::show_thread;
 pub use session::Session;
 pub use triage::Triaged;

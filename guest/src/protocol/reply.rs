@@ -3,7 +3,8 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -43,7 +44,56 @@ pub(crate) struct CallResult {
     pub is_error: bool,
     /// What the revision has beside it.
     #[serde(flatten)]
-    pub envelope: Map<String, Value>,
+    pub envelope: Envelope,
+}
+
+impl CallResult {
+    /// The same, with what is remembered of the client's thread.
+    #[must_use]
+    pub(crate) fn remembering(mut self, session: Option<Box<RawValue>>) -> Self {
+        self.envelope.session = session;
+        self
+    }
+}
+
+/// What stands in a result beside what was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Envelope {
+    own: Map<String, Value>,
+    /// A part of its `_meta`.
+    session: Option<Box<RawValue>>,
+}
+
+impl From<Map<String, Value>> for Envelope {
+    fn from(own: Map<String, Value>) -> Self {
+        Self { own, session: None }
+    }
+}
+
+impl Serialize for Envelope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Meta<'a>(Option<&'a Map<String, Value>>, &'a RawValue);
+        impl Serialize for Meta<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut meta = serializer.serialize_map(None)?;
+                for (name, value) in self.0.into_iter().flatten() {
+                    meta.serialize_entry(name, value)?;
+                }
+                meta.serialize_entry("sqlarium/session", self.1)?;
+                meta.end()
+            }
+        }
+        let Some(session) = &self.session else {
+            return self.own.serialize(serializer);
+        };
+        let mut members = serializer.serialize_map(None)?;
+        for (name, value) in self.own.iter().filter(|(name, _)| *name != "_meta") {
+            members.serialize_entry(name, value)?;
+        }
+        let meta = self.own.get("_meta").and_then(Value::as_object);
+        members.serialize_entry("_meta", &Meta(meta, session))?;
+        members.end()
+    }
 }
 
 /// Text in the content of a result.

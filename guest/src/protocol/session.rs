@@ -7,6 +7,7 @@ use super::jsonrpc::{
     self, Error, INVALID_PARAMS, INVALID_REQUEST, Id, Line, META_CAPABILITIES, META_VERSION,
     Malformed, Message, NOT_INITIALIZED, REQUEST_CANCELLED, Request, UNSUPPORTED_VERSION,
 };
+use super::record::{self, Record};
 use super::reply::{Reply, Writer};
 use super::revision::{NoId, Revision};
 use super::state::SavedState;
@@ -40,6 +41,7 @@ pub struct Session {
     pub(super) writer: Writer,
     pub(super) strict: bool,
     pub(super) state: SavedState,
+    pub(super) record: Record,
     /// What an earlier instance saved, until this one answers a line.
     pub(super) saved: Vec<u8>,
     request_bytes: u64,
@@ -69,11 +71,14 @@ impl Session {
     /// A session for the owner's choices. `saved` is what an earlier instance gave to
     /// [`Host::save_state`], or empty. Opens no database.
     pub fn new(
-        settings: ServerSettings,
+        mut settings: ServerSettings,
         saved: Vec<u8>,
         host: &'static dyn Host,
         registry: &'static Registry,
     ) -> Self {
+        if settings.threads {
+            settings.command.output.beside_bytes = record::MOST_BYTES;
+        }
         let tools = tools::Served::new(settings.clone(), host, registry);
         Self::with_tools(Box::new(tools), &settings, saved, host)
     }
@@ -94,6 +99,7 @@ impl Session {
             writer: Writer::new(settings.command.output.reply_bytes),
             line_bytes: settings.command.output.line_bytes(),
             strict: settings.strict,
+            record: Record::new(settings, host),
             state: SavedState::read(&saved),
             saved,
             request_bytes: settings.request_bytes,
@@ -305,27 +311,35 @@ impl Session {
 
     /// Runs a tool.
     fn call(&mut self, request: Request, revision: Revision) -> Answer {
+        let thread = self.record.thread(request.thread());
         let Request {
             id, params, token, ..
         } = request;
+        let named = self.record.refusable(&params);
         let call = match Call::read(&*self.tools, params) {
             Ok(call) => call,
-            Err(error) => return Answer::Reply(Reply::error(id, error)),
+            Err(error) => {
+                self.record.refuse(&id, thread, named);
+                return Answer::Reply(Reply::error(id, error));
+            }
         };
         // A strict server owes an answer to what is cancelled in line, too, so triage left it there.
         if self.strict && !revision.is_modern() && is_cancelled(self.host, &id) {
             return self.cancelled(id, revision).into();
         }
+        let sql = self.tools.sql(&call.tool);
+        let session = self.record.begin(&id, thread, &call, sql);
         let notify = token.map(|token| tools::progress(self.host, self.writer, revision, token));
         let answer = match &call.arguments {
             Some(arguments) => self.tools.call(&call.tool, arguments, notify),
             None => Some(tools::unread()),
         };
         self.keep_log();
+        self.record.end(answer.as_ref());
         match answer {
             Some(answer) => {
                 let result = tools::result(revision, answer, self.line_bytes);
-                Answer::Reply(Reply::call(id, result))
+                Answer::Reply(Reply::call(id, result.remembering(session)))
             }
             None => self.cancelled(id, revision).into(),
         }

@@ -1,8 +1,9 @@
 //! What the tests of this module stand on: a host that writes down what it is told, and a box
 //! of tools that do one simple thing each.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use super::tools::{Notify, Toolbox};
 use crate::answer::failure::{Failure, Status};
 use crate::command::interface::command::Effect;
 use crate::command::invoke::Answer;
-use crate::host::{Host, Verdict};
+use crate::host::{AuditCall, AuditOutcome, Host, Verdict};
 use crate::settings::ServerSettings;
 
 /// A host that writes down what it is told.
@@ -24,6 +25,11 @@ pub(super) struct Recorder {
     state: Mutex<Vec<u8>>,
     /// The state as it was each time that it was saved or extended.
     states: Mutex<Vec<Vec<u8>>>,
+    /// The threads remembered, and whether somebody else has just added to one.
+    threads: Mutex<HashMap<String, Vec<Vec<u8>>>>,
+    strangers: AtomicBool,
+    /// What was recorded for the owner.
+    audit: Mutex<Vec<String>>,
     /// The line that is being answered.
     running: Mutex<Option<String>>,
     /// The lines that wait.
@@ -51,6 +57,17 @@ impl Recorder {
     /// The state as it was each time that it was saved or extended.
     pub(super) fn states(&self) -> Vec<Vec<u8>> {
         self.states.lock().expect("unpoisoned").clone()
+    }
+
+    /// Adds an entry to a thread, as another server does.
+    pub(super) fn remember(&self, thread: &str, entry: &str) {
+        self.append(thread, entry.as_bytes());
+        self.strangers.store(true, Ordering::Relaxed);
+    }
+
+    /// What was recorded for the owner so far.
+    pub(super) fn audited(&self) -> Vec<String> {
+        self.audit.lock().expect("unpoisoned").clone()
     }
 
     /// Says that a line is being answered.
@@ -92,6 +109,30 @@ impl Host for Recorder {
     fn running(&self) -> Option<Vec<u8>> {
         let running = self.running.lock().expect("unpoisoned");
         running.as_ref().map(|line| line.clone().into_bytes())
+    }
+    fn recall(&self, thread: &str) -> Vec<Vec<u8>> {
+        let threads = self.threads.lock().expect("unpoisoned");
+        let entries = threads.get(thread).cloned().unwrap_or_default();
+        entries[entries.len().saturating_sub(20)..].to_vec()
+    }
+    fn append(&self, thread: &str, entry: &[u8]) -> bool {
+        let mut threads = self.threads.lock().expect("unpoisoned");
+        let entries = threads.entry(thread.to_owned()).or_default();
+        entries.push(entry.to_vec());
+        self.strangers.swap(false, Ordering::Relaxed) || entries.len() == 1
+    }
+    fn audit_begin(&self, call: AuditCall) {
+        let begun = format!(
+            "{} {} {:?} {:?} {:?}",
+            call.request, call.tool, call.thread, call.arguments, call.sql
+        );
+        self.audit.lock().expect("unpoisoned").push(begun);
+    }
+    fn audit_end(&self, outcome: &AuditOutcome) {
+        self.audit
+            .lock()
+            .expect("unpoisoned")
+            .push(outcome.status.to_owned());
     }
     fn queued(&self, index: u32) -> Option<Vec<u8>> {
         self.queued
@@ -154,6 +195,8 @@ impl Toolbox for Toys {
             json: object.is_some(),
             failure: None,
             failed: false,
+            rows: 0,
+            changes: 0,
         };
         match tool {
             "fail" => answer.failure = Some(Failure::new(Status::Syntax, "It fails.")),

@@ -9,6 +9,7 @@ use super::reply::{CallResult, TextContent, Writer};
 use super::revision::Revision;
 use super::tool_schema::declare;
 use crate::answer::failure::{Failure, Status};
+use crate::command::interface::argument::{Argument, Shape};
 use crate::command::interface::audience::Audience;
 use crate::command::interface::command::{Command, Effect, Registry};
 use crate::command::interface::context::Context;
@@ -48,6 +49,10 @@ pub trait Toolbox {
     fn command(&self, tool: &str) -> Option<(&'static str, Effect)>;
     /// The tool that is served and that a client most likely meant by a name that is not.
     fn nearest(&self, tool: &str) -> Option<String>;
+    /// The argument of a tool that holds what it runs, if it runs SQL.
+    fn sql(&self, _tool: &str) -> Option<&'static str> {
+        None
+    }
     /// Why a tool that there is is not served, to end a sentence with.
     fn unserved(&self, _tool: &str) -> Option<&'static str> {
         None
@@ -118,6 +123,13 @@ impl Toolbox for Served {
         let command = self.find(tool)?;
         let effect = command.effect_under(&self.context.settings.engine)?;
         Some((command.name, effect))
+    }
+
+    fn sql(&self, tool: &str) -> Option<&'static str> {
+        let mut arguments = self.find(tool)?.arguments.iter();
+        // The lines of a shell are SQL for the most part.
+        let runs = |argument: &&Argument| argument.shape == Shape::Sql || argument.name == "input";
+        arguments.find(runs).map(|argument| argument.name)
     }
 
     fn nearest(&self, tool: &str) -> Option<String> {
@@ -280,7 +292,7 @@ fn content(
         }],
         structured_content: object.filter(|_| revision.has_structured_content()),
         is_error,
-        envelope: revision.result(Map::new()),
+        envelope: revision.result(Map::new()).into(),
     }
 }
 

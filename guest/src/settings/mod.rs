@@ -55,14 +55,17 @@ pub struct OutputLimits {
     pub rows: u32,
     /// Rows at most, whatever the call says.
     pub max_rows: u32,
+    /// Room on a line of a result for what stands beside the answer, in bytes.
+    pub beside_bytes: u32,
 }
 
 impl OutputLimits {
-    /// The longest line that a client gets a result on, in bytes: what readers of lines take by default, more
+    /// The longest line that a client gets an answer on, in bytes: what readers of lines take by default, more
     /// where the owner wants longer texts, and never more than a reply may have.
     pub fn line_bytes(&self) -> u64 {
         let text = u64::from(self.text_bytes);
-        (64 << 10).max(text + text / 3).min(self.reply_bytes)
+        let line = (64 << 10).max(text + text / 3).min(self.reply_bytes);
+        line.saturating_sub(self.beside_bytes.into())
     }
 }
 
@@ -74,6 +77,7 @@ impl Default for OutputLimits {
             cell_chars: 2_000,
             rows: 200,
             max_rows: 10_000,
+            beside_bytes: 0,
         }
     }
 }
@@ -134,6 +138,10 @@ pub struct ServerSettings {
     pub tools: String,
     /// Whether a client is held to the letter of the protocol.
     pub strict: bool,
+    /// Whether calls are recorded for the owner.
+    pub audit: bool,
+    /// Whether calls are remembered for the client's thread.
+    pub threads: bool,
 }
 
 impl Default for ServerSettings {
@@ -143,6 +151,8 @@ impl Default for ServerSettings {
             request_bytes: 1 << 20,
             tools: "all".into(),
             strict: false,
+            audit: false,
+            threads: false,
         }
     }
 }

@@ -8,17 +8,19 @@ mod quantity;
 use std::time::Duration;
 
 use clap::{Args, Command};
+use serde::{Serialize, Serializer};
 
 use quantity::{memory, show_size, show_time, time, time_or_none};
 
 pub use quantity::size;
 
 /// What the owner allows. Sizes in bytes.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Budgets")]
 pub struct Budgets {
     /// Time limit of one call, such as 60s or 500ms
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, global = true)]
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
     // A processor that burns a unit in a third of a nanosecond still meets the clock first.
     /// Work limit of one call: one unit per turn of a loop inside the sandbox
@@ -32,6 +34,7 @@ pub struct Budgets {
     pub disk: u64,
     /// How long to wait for a locked database
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_or_none, global = true)]
+    #[serde(rename = "busy_timeout_ms", serialize_with = "milliseconds")]
     pub busy_timeout: Duration,
     /// Rows returned when the call gives no limit
     #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..), global = true)]
@@ -57,6 +60,10 @@ impl Default for Budgets {
     fn default() -> Self {
         defaults()
     }
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The values of a command line without flags.

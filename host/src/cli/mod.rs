@@ -5,11 +5,14 @@
 //!
 //! - [`options`]: what the owner grants and allows.
 //! - [`person`]: runs a command of the table; [`grants`]: the files that it names.
+//! - [`record`]: what a server records of its calls. [`threads`]: what is remembered, for its owner.
 //! - [`time_zone`]: whether local time is what the owner thinks.
 
 mod grants;
 mod options;
 mod person;
+mod record;
+mod threads;
 mod time_zone;
 
 use std::ffi::OsString;
@@ -76,6 +79,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             match session.check().map_err(aborted)? {
                 Ok(warnings) => {
                     warnings.into_iter().for_each(log);
+                    let file = file.as_deref();
+                    session.record(record::open(&options, &server, file)?);
                     server::serve(session)
                 }
                 Err(sentence) => {
@@ -132,6 +137,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
             let flags = options::given(matches)?;
             print(&clients::config(client, &exe, file.as_deref(), flags)?)
         }
+        "threads" => threads::run(sandbox, matches),
         "completions" => {
             let shell = matches
                 .get_one::<Shell>("SHELL")
@@ -226,6 +232,7 @@ fn root_command(catalog: &[Entry]) -> Command {
                     client",
             ),
         )
+        .subcommand(threads::command())
         .subcommand(
             Command::new("completions")
                 .about("Print completions for a shell")
@@ -276,8 +283,8 @@ fn session(
         request_bytes: granted.budgets.request,
         tools: server.tools.clone(),
         strict: server.strict,
-        audit: false,
-        threads: false,
+        audit: server.audit.is_some(),
+        threads: record::principal(server).is_some(),
     };
     Ok(SessionRunner::new(
         sandbox,

@@ -54,6 +54,35 @@ pub struct ServerOptions {
     /// Tools to serve: all, core, select, or names separated by commas
     #[arg(long, value_name = "SPEC", default_value = "all")]
     pub tools: String,
+    /// File that remembers the last calls of each thread of a principal; servers can share it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub state: Option<PathBuf>,
+    /// Whose threads are remembered; or `SQLARIUM_PRINCIPAL`
+    #[arg(long, value_name = "NAME", env = PRINCIPAL, hide_env = true)]
+    pub principal: Option<String>,
+    /// Days after which a thread that is not used is forgotten
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
+    pub state_days: u32,
+    /// File to which a line of JSON is added for each call; `-` is standard error
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub audit: Option<PathBuf>,
+    /// Add the SQL of each call to its line
+    #[arg(long, requires = "audit")]
+    pub audit_sql: bool,
+    /// Size at which the file is renamed to FILE.1, which is kept with four older ones
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = rotation)]
+    pub audit_size: u64,
+}
+
+/// The variable that names the principal where no flag does.
+pub const PRINCIPAL: &str = "SQLARIUM_PRINCIPAL";
+
+/// A size that holds more than a few lines.
+fn rotation(text: &str) -> Result<u64, String> {
+    match budgets::size(text)? {
+        size if size < 64 << 10 => Err("give 64K or more, which is a hundred calls".into()),
+        size => Ok(size),
+    }
 }
 
 impl Default for ServerOptions {
@@ -83,7 +112,8 @@ pub fn given(matches: &ArgMatches) -> Result<Vec<String>> {
         let hint = arg.get_value_hint();
         for value in matches.get_raw(id).into_iter().flatten() {
             let value = Path::new(value);
-            let path = matches!(hint, ValueHint::FilePath | ValueHint::DirPath);
+            let path = matches!(hint, ValueHint::FilePath | ValueHint::DirPath)
+                && value.as_os_str() != "-";
             let value = if path {
                 clients::unicode(&clients::absolute(value)?)?
             } else {

@@ -13,18 +13,27 @@ use crate::budgets::Budgets;
 pub enum Stop {
     /// The client cancelled it; nobody waits for the answer.
     Cancelled,
-    /// A budget is used up; the sentence for the client.
-    Because(String),
+    /// A budget is used up, which has this name; the sentence for the client.
+    Because(&'static str, String),
     /// The host is closing; the sentence for the client, if it is still there.
     Closing(String),
 }
 
 impl Stop {
+    /// What ends the call, in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Because(budget, _) => budget,
+            Self::Closing(_) => "shutdown",
+        }
+    }
+
     /// How long a guest that was told may take to end in good order. Where nobody waits for
     /// it, it shall not leave a journal for want of some milliseconds.
     pub fn grace(&self) -> Duration {
         match self {
-            Self::Cancelled | Self::Because(_) => Duration::from_millis(50),
+            Self::Cancelled | Self::Because(..) => Duration::from_millis(50),
             Self::Closing(_) => Duration::from_secs(1),
         }
     }
@@ -88,14 +97,14 @@ impl CallBudget {
     /// Tells the call to end if it runs low on fuel: the rest is for ending in good order.
     pub fn check_fuel(&self, left: u64) {
         if left < self.budgets.fuel_reserve() {
-            self.stop(Stop::Because(self.budgets.out_of_fuel()));
+            self.stop(Stop::Because("fuel", self.budgets.out_of_fuel()));
         }
     }
 
     /// Tells the call to end if its time is up.
     pub fn check_time(&self) {
         if self.elapsed() >= self.budgets.timeout {
-            self.stop(Stop::Because(self.budgets.out_of_time()));
+            self.stop(Stop::Because("timeout", self.budgets.out_of_time()));
         }
     }
 

@@ -28,6 +28,24 @@ pub fn catalog(sandbox: Sandbox) -> Result<Vec<Entry>, Interruption> {
     })
 }
 
+/// What was done in a thread, by its entries, oldest first: as lines, or as JSON.
+///
+/// # Errors
+///
+/// Why the call was aborted.
+pub fn show_thread(
+    sandbox: Sandbox,
+    id: &str,
+    entries: &[Vec<u8>],
+    json: bool,
+) -> Result<String, Interruption> {
+    Runner::new(sandbox, Budgets::default()).call(rest, async |instance| {
+        let commands = instance.bindings.sqlarium_sandbox_command();
+        let store = &mut instance.store;
+        commands.call_show_thread(store, id, entries, json).await
+    })
+}
+
 /// Runs one command, with the arguments in a JSON object.
 ///
 /// # Errors

@@ -14,8 +14,10 @@ use super::client::{Client, SavedState};
 use super::imports::console::Console;
 use super::store::StoreData;
 use super::supervise::supervise;
+use crate::audit::{Audit, Spent};
 use crate::budgets::Budgets;
 use crate::storage::Storage;
+use crate::threads::Threads;
 
 /// Attends to nobody: while the guest waits, the processor is free.
 pub fn rest(time: Duration) -> Option<Stop> {
@@ -31,7 +33,19 @@ pub struct Runner {
     client: Option<Client>,
     saved: Option<Arc<SavedState>>,
     console: Option<Console>,
+    record: Record,
+    spent: Spent,
+    cut_by: Option<&'static str>,
     instance: Option<Instance>,
+}
+
+/// Where a session's calls are recorded, as far as its owner wants that.
+#[derive(Clone, Default)]
+pub struct Record {
+    /// For the owner.
+    pub audit: Option<Arc<Audit>>,
+    /// For the client.
+    pub threads: Option<Arc<Threads>>,
 }
 
 /// An instance at work.
@@ -54,6 +68,9 @@ impl Runner {
             client: None,
             saved: None,
             console: None,
+            record: Record::default(),
+            spent: Spent::default(),
+            cut_by: None,
             instance: None,
         }
     }
@@ -83,6 +100,17 @@ impl Runner {
             console: Some(Console::new()),
             ..self
         }
+    }
+
+    /// Records calls, of instances that are made from now on.
+    pub fn record(&mut self, record: Record) {
+        self.record = record;
+        self.drop_instance();
+    }
+
+    /// What the last call used, and what ended it from outside.
+    pub fn spent(&self) -> (Spent, Option<&'static str>) {
+        (self.spent, self.cut_by)
     }
 
     /// Lets the guest learn of its client, and starts with a fresh instance for it.
@@ -152,6 +180,8 @@ impl Runner {
                 data.client.clone_from(&self.client);
                 data.saved.clone_from(&self.saved);
                 data.console = self.console;
+                data.audit.clone_from(&self.record.audit);
+                data.threads.clone_from(&self.record.threads);
                 let mut store = self.sandbox.store(data);
                 let bindings = self.sandbox.pre.instantiate_async(&mut store).await?;
                 self.instance = Some(Instance {
@@ -168,14 +198,22 @@ impl Runner {
             data.memory.refused = false;
             call(instance).await
         };
-        supervise(work, &budget, attend).map_err(|aborted| {
-            let starved = self
-                .instance
-                .take()
-                .is_some_and(|instance| instance.store.data().memory.refused);
-            aborted.log("a call was aborted");
-            aborted.reason(&budget, starved)
-        })
+        let answered = supervise(work, &budget, attend);
+        let data = self.instance.as_ref().map(|instance| instance.store.data());
+        self.spent = data.map(StoreData::spent).unwrap_or_default();
+        let starved = data.is_some_and(|data| data.memory.refused);
+        let aborted = match answered {
+            Ok(answer) => {
+                self.cut_by = budget.stopped().map(|stop| stop.name());
+                return Ok(answer);
+            }
+            Err(aborted) => aborted,
+        };
+        self.instance = None;
+        aborted.log("a call was aborted");
+        let (reason, name) = aborted.reason(&budget, starved);
+        self.cut_by = Some(name);
+        Err(reason)
     }
 
     /// Lets the session close its databases, and drops the instance.

@@ -11,9 +11,10 @@ use super::bindings::server::{Interruption, Triaged};
 use super::bindings::types::ServerSettings;
 use super::budget::{CallBudget, Stop};
 use super::client::{Client, SavedState};
-use super::runner::{Instance, Runner, rest};
+use super::runner::{Instance, Record, Runner, rest};
 use super::store::StoreData;
 use super::supervise::supervise;
+use crate::audit::Audit;
 use crate::budgets::Budgets;
 use crate::log::log;
 use crate::storage::Storage;
@@ -30,6 +31,7 @@ const SMALL_TIME: Duration = Duration::from_secs(1);
 pub struct SessionRunner {
     runner: Runner,
     triage: Triage,
+    audit: Option<Arc<Audit>>,
 }
 
 impl SessionRunner {
@@ -52,12 +54,19 @@ impl SessionRunner {
                 saved,
                 client: None,
             },
+            audit: None,
         }
     }
 
     /// The owner's choices, until the session is made.
     pub fn settings(&mut self) -> &mut ServerSettings {
         &mut self.triage.settings
+    }
+
+    /// Records calls from now on.
+    pub fn record(&mut self, record: Record) {
+        self.audit.clone_from(&record.audit);
+        self.runner.record(record);
     }
 
     /// The budgets in force.
@@ -106,7 +115,7 @@ impl SessionRunner {
         line: &[u8],
         mut attend: impl FnMut(&Triage, Duration) -> Option<Stop>,
     ) -> Result<Option<String>> {
-        let Self { runner, triage } = self;
+        let Self { runner, triage, .. } = self;
         let answered = runner.call(
             |time| attend(triage, time),
             async |instance| {
@@ -117,21 +126,28 @@ impl SessionRunner {
                     .await
             },
         );
-        let reason = match answered {
-            Ok(reply) if triage.is_sendable(reply.as_deref()) => return Ok(reply),
+        let (spent, mut cut_by) = runner.spent();
+        let reply = match answered {
+            Ok(reply) if triage.is_sendable(reply.as_deref()) => Ok(reply),
             Ok(_) => {
                 log("the sandbox produced a reply that is too long or not one line");
                 runner.drop_instance();
-                Interruption::Stopped(triage.budgets.fault())
+                cut_by = Some("fault");
+                let reason = Interruption::Stopped(triage.budgets.fault());
+                self.interrupted(line, &reason)
             }
-            Err(reason) => reason,
+            Err(reason) => self.interrupted(line, &reason),
         };
-        self.interrupted(line, &reason)
+        if let Some(audit) = &self.audit {
+            let line = reply.as_ref().ok().and_then(Option::as_ref);
+            audit.finish(line.map(|line| line.len() as u64 + 1), spent, cut_by);
+        }
+        reply
     }
 
     /// The reply to a line whose instance was aborted.
     fn interrupted(&mut self, line: &[u8], reason: &Interruption) -> Result<Option<String>> {
-        let Self { runner, triage } = self;
+        let Self { runner, triage, .. } = self;
         for _ in 0..2 {
             let budgets = triage.small_budgets(line);
             let replied = runner.call_within(budgets, rest, async |instance| {
@@ -264,7 +280,7 @@ impl Triage {
         };
         supervise(work, &budget, rest).map_err(|aborted| {
             aborted.log("a line could not be looked at");
-            aborted.reason(&budget, false)
+            aborted.reason(&budget, false).0
         })
     }
 

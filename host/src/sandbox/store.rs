@@ -11,8 +11,10 @@ use super::client::{Client, SavedState};
 use super::imports::console::Console;
 use super::limits::MemoryBudget;
 use super::meter::Meter;
+use crate::audit::{Audit, Spent};
 use crate::budgets::Budgets;
 use crate::storage::Storage;
+use crate::threads::{Known, Threads};
 
 /// The data of a store.
 pub struct StoreData {
@@ -30,6 +32,11 @@ pub struct StoreData {
     pub(super) saved: Option<Arc<SavedState>>,
     /// Where the guest prints for a person, if one is there.
     pub(super) console: Option<Console>,
+    /// The record of the session's calls, if the owner wants one.
+    pub(super) audit: Option<Arc<Audit>>,
+    /// What is remembered of the client's threads, and what this instance knows of it.
+    pub(super) threads: Option<Arc<Threads>>,
+    pub(super) known: Known,
     /// Bytes of the guest's standard error that were passed on.
     pub(super) stderr_bytes: usize,
     /// How many imports were called.
@@ -51,9 +58,20 @@ impl StoreData {
             client: None,
             saved: None,
             console: None,
+            audit: None,
+            threads: None,
+            known: Known::default(),
             stderr_bytes: 0,
             #[cfg(test)]
             calls: std::sync::atomic::AtomicU64::new(0),
+        }
+    }
+
+    /// What the running call has used, of fuel as far as that is settled.
+    pub(super) fn spent(&self) -> Spent {
+        Spent {
+            fuel: self.meter.used(),
+            time: self.budget.elapsed(),
         }
     }
 

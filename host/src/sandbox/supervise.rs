@@ -61,17 +61,23 @@ impl Aborted {
         }
     }
 
-    /// Why, for the client. `starved`: the guest was refused memory.
-    pub fn reason(&self, budget: &CallBudget, starved: bool) -> Interruption {
+    /// Why, for the client and in a word. `starved`: the guest was refused memory.
+    pub fn reason(&self, budget: &CallBudget, starved: bool) -> (Interruption, &'static str) {
         let budgets = budget.budgets();
         let trap = self.trap.as_ref().and_then(wasmtime::Error::downcast_ref);
-        Interruption::Stopped(match (budget.stopped(), trap) {
-            (Some(Stop::Cancelled), _) => return Interruption::Cancelled,
-            (Some(Stop::Because(reason) | Stop::Closing(reason)), _) => reason,
-            (None, Some(Trap::OutOfFuel)) => budgets.out_of_fuel(),
-            (None, Some(Trap::StackOverflow)) => budgets.too_deep(),
-            _ if starved => budgets.out_of_memory(),
-            _ => budgets.fault(),
-        })
+        let stop = match (budget.stopped(), trap) {
+            (Some(stop), _) => stop,
+            (None, Some(Trap::OutOfFuel)) => Stop::Because("fuel", budgets.out_of_fuel()),
+            (None, Some(Trap::StackOverflow)) => Stop::Because("stack", budgets.too_deep()),
+            _ if starved => Stop::Because("memory", budgets.out_of_memory()),
+            _ => Stop::Because("fault", budgets.fault()),
+        };
+        let name = stop.name();
+        match stop {
+            Stop::Cancelled => (Interruption::Cancelled, name),
+            Stop::Because(_, reason) | Stop::Closing(reason) => {
+                (Interruption::Stopped(reason), name)
+            }
+        }
     }
 }

@@ -82,7 +82,7 @@ fn feed(
 ) -> Fed {
     let fed = runner.feed(line, interactive, |time| {
         if interrupt.is_some_and(|flag| flag.swap(false, Ordering::Relaxed)) {
-            return Some(Stop::Because("Interrupted by Ctrl-C.".into()));
+            return Some(Stop::Because("interrupt", "Interrupted by Ctrl-C.".into()));
         }
         std::thread::sleep(time);
         None

@@ -50,7 +50,10 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     };
     let database = context.engine.database(arguments.db())?;
     let held = database.held()?;
-    database.inspect(|connection| report(connection, held.as_ref(), bound, most))
+    let mut output =
+        database.inspect(|connection| report(connection, held.as_ref(), bound, most))?;
+    output.notes.extend(context.host.audit_trouble());
+    Ok(output)
 }
 
 /// One number or word of the database.

@@ -125,7 +125,7 @@ fn verdict(budget: &CallBudget) -> Verdict {
     match budget.stopped() {
         None => Verdict::Proceed(micros(budget.elapsed())),
         Some(Stop::Cancelled) => Verdict::Cancelled,
-        Some(Stop::Because(reason) | Stop::Closing(reason)) => Verdict::Stop(reason),
+        Some(Stop::Because(_, reason) | Stop::Closing(reason)) => Verdict::Stop(reason),
     }
 }
 

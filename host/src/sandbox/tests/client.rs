@@ -5,17 +5,21 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use crate::audit::{self, Audit};
 use crate::budgets::Budgets;
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::types::{EngineSettings, ServerSettings};
 use crate::sandbox::config::config;
 use crate::sandbox::image::copied;
+use crate::sandbox::runner::Record;
 use crate::sandbox::session::SessionRunner;
 use crate::storage::{Grants, Root, Served, Storage, crash_point};
+use crate::threads::{self, Threads};
 
 /// Which component is served.
 const COMPONENT_VARIABLE: &str = "SQLARIUM_TEST_COMPONENT";
@@ -23,6 +27,11 @@ const COMPONENT_VARIABLE: &str = "SQLARIUM_TEST_COMPONENT";
 const FOLDER_VARIABLE: &str = "SQLARIUM_TEST_FOLDER";
 /// A folder below which others may be named, if any.
 const ROOT_VARIABLE: &str = "SQLARIUM_TEST_ROOT";
+/// A folder in which calls are recorded, if they are: `audit`, and `state` for [`PRINCIPAL`].
+const RECORD_VARIABLE: &str = "SQLARIUM_TEST_RECORD";
+
+/// Whose threads the host under test remembers.
+pub const PRINCIPAL: &str = "me";
 
 /// Longer than anything takes that is not stuck, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,7 +83,16 @@ fn another_process() {
         budgets.disk,
     );
     let settings = settings(&budgets);
-    let session = SessionRunner::new(sandbox, settings, budgets, storage.unwrap());
+    let record = env::var_os(RECORD_VARIABLE);
+    let settings = ServerSettings {
+        audit: record.is_some(),
+        threads: record.is_some(),
+        ..settings
+    };
+    let mut session = SessionRunner::new(sandbox, settings, budgets, storage.unwrap());
+    if let Some(folder) = record {
+        session.record(recorded_in(Path::new(&folder)));
+    }
     // After what the test runner says by itself.
     println!("\n@ready");
     let code = crate::server::serve(session);
@@ -83,6 +101,23 @@ fn another_process() {
         Ok(code) if code == std::process::ExitCode::SUCCESS => 0,
         _ => 1,
     });
+}
+
+fn recorded_in(folder: &Path) -> Record {
+    let audit = Audit::open(&audit::Options {
+        file: folder.join("audit"),
+        size: 1 << 20,
+        sql: true,
+    });
+    let threads = Threads::new(threads::Options {
+        file: folder.join("state"),
+        principal: threads::principal(PRINCIPAL),
+        age: Duration::from_secs(3600),
+    });
+    Record {
+        audit: Some(Arc::new(audit.unwrap())),
+        threads: Some(Arc::new(threads)),
+    }
 }
 
 /// The settings of the host under test.
@@ -118,6 +153,12 @@ impl Host {
     /// Serves the hostile guest the database in `folder`, and what is below `root`.
     pub fn hostile(folder: &Path, root: Option<&Path>) -> Self {
         Self::start(&mut Self::command("hostile", folder, root, None))
+    }
+
+    /// Serves the hostile guest the database in `folder`, and records its calls in `record`.
+    pub fn recorded(folder: &Path, record: &Path) -> Self {
+        let mut command = Self::command("hostile", folder, None, None);
+        Self::start(command.env(RECORD_VARIABLE, record))
     }
 
     /// Serves the real guest the database in `folder`, and dies at a call of its storage.

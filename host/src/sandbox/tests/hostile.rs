@@ -82,6 +82,8 @@ const MISDEEDS: &[(&str, Fate)] = &[
     ("call audit-forever", Aborted("--timeout")),
     ("call threads", Answered("[]")),
     ("call threads-long", Aborted("the sandbox failed")),
+    ("call threads-nobodys", Aborted("the sandbox failed")),
+    ("call threads-long-id", Aborted("the sandbox failed")),
     ("call threads-forever", Aborted("--timeout")),
     ("call print", Answered("[false, false]")),
     ("call print-long", Aborted("the sandbox failed")),

@@ -4,9 +4,11 @@
 //! - [`hostile`]: a guest that misbehaves in every way it can.
 //! - [`crashes`]: the host is killed at each call of its storage.
 //! - [`crossings`]: how often a call crosses the boundary.
+//! - [`recorded`]: what is recorded of a guest that was taken over.
 //! - [`client`]: the host in a process of its own, and its client.
 
 mod client;
 mod crashes;
 mod crossings;
 mod hostile;
+mod recorded;

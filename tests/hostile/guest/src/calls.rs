@@ -88,11 +88,56 @@ pub fn misdeed(name: &str) -> String {
         "audit-forever" => loop {
             end();
         },
+        "audit-twice" => {
+            audit::begin(&odd_call(&"x".repeat(100_000)));
+            audit::begin(&odd_call("x"));
+        }
+        "audit-storm" => loop {
+            audit::begin(&odd_call("x"));
+            end();
+        },
+        "audit-odd" => {
+            for odd in [
+                "\u{1b}[2J\r\n{\"event\":\"start\"}\n",
+                "\u{202e}\u{9b}\0\"\\",
+                "7\n8",
+            ] {
+                audit::begin(&odd_call(odd));
+                end();
+            }
+        }
         "threads" => {
-            threads::append("../x", &[b'x'; 64 << 10]);
+            threads::append("../x", &[b'x'; 4 << 10]);
             return format!("{:?}", threads::recall("../x"));
         }
-        "threads-long" => threads::append("t", &[b'x'; (64 << 10) + 1]),
+        // Whoever else has threads, and however they are kept.
+        "threads-names" => {
+            let names = [
+                "t",
+                "other",
+                "other/t",
+                "other\0t",
+                "../t",
+                "*",
+                "%",
+                "' OR 1 = 1 --",
+                "rowid",
+                "\0",
+            ];
+            let entry = |name| {
+                threads::append(name, b"mine");
+                threads::recall(name)
+            };
+            let found: Vec<String> = names
+                .into_iter()
+                .flat_map(entry)
+                .map(|entry| String::from_utf8_lossy(&entry).into_owned())
+                .collect();
+            return found.join(" ");
+        }
+        "threads-long" => _ = threads::append("t", &[b'x'; (4 << 10) + 1]),
+        "threads-nobodys" => _ = threads::append("", b"x"),
+        "threads-long-id" => drop(threads::recall(&"x".repeat(257))),
         "threads-forever" => loop {
             threads::append("t", b"x");
         },
@@ -109,6 +154,20 @@ pub fn misdeed(name: &str) -> String {
         name => panic!("no call {name}"),
     }
     "done".into()
+}
+
+fn odd_call(odd: &str) -> audit::Call {
+    let argument = audit::Argument {
+        name: odd.into(),
+        value: odd.into(),
+    };
+    audit::Call {
+        request: odd.into(),
+        thread: Some(odd.into()),
+        tool: odd.into(),
+        arguments: vec![argument; 2],
+        sql: Some(odd.into()),
+    }
 }
 
 fn end() {

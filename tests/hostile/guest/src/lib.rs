@@ -122,6 +122,10 @@ impl server::GuestSession for Session {
 }
 
 impl command::Guest for Hostile {
+    fn show_thread(_: String, _: Vec<Vec<u8>>, _: bool) -> String {
+        "well".into()
+    }
+
     fn catalog() -> Vec<command::Entry> {
         Vec::new()
     }
