@@ -2,6 +2,7 @@
 # make test       runs every test
 # make hosts      plays every transcript in every host, and prints a table
 # make web        builds the npm package, for Node and browsers, into target/web, and tests it
+# make playground serves the playground on loopback: a database in a page, for people
 # make bench      runs the benchmarks
 # make install    installs the sqlarium command (cargo install)
 # make setup      installs what the build needs: the target wasm32-wasip2 and a C compiler for WebAssembly
@@ -9,7 +10,7 @@
 # make clean      removes everything that was built or downloaded
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test hosts other-hosts web bench install setup build build-tests lint clean
+.PHONY: demo test hosts other-hosts web playground bench install setup build build-tests lint clean
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
@@ -52,6 +53,11 @@ web:
 	@node web/build.mjs "$(CARGO_TARGET_DIR)/sqlarium.wasm" "$(CARGO_TARGET_DIR)/web"
 	@node web/node_modules/typescript/bin/tsc -p web/test
 	@SQLARIUM_WEB="$(CARGO_TARGET_DIR)/web" node --test --test-reporter=dot web/test/*.test.mjs
+
+# As it was built last: by `make web`, or `make test`.
+playground:
+	@[ -d "$(CARGO_TARGET_DIR)/web/playground" ] || $(MAKE) --no-print-directory web
+	@node web/serve.mjs "$(CARGO_TARGET_DIR)/web"
 
 bench: build
 	@cargo bench --locked --workspace --bench '*'

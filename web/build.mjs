@@ -2,7 +2,7 @@
 // through tsc: see `make web`.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -64,6 +64,7 @@ execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "
 
 const { devDependencies, ...manifest } = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
 writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+cpSync(join(here, "playground"), join(folder, "playground"), { recursive: true });
 copyFileSync(join(here, "README.md"), join(folder, "README.md"));
 copyFileSync(join(here, "../LICENSE"), join(folder, "LICENSE"));
 // By which the tests of the types name it.

@@ -5,7 +5,8 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { launch, serve } from "./chromium.mjs";
+import { serve } from "../serve.mjs";
+import { launch } from "./chromium.mjs";
 
 const home = resolve(process.env.SQLARIUM_WEB ?? join(dirname(fileURLToPath(import.meta.url)), "../../target/web"));
 const there = spawnSync(process.env.CHROMIUM ?? "chromium", ["--version"]).status === 0;
