@@ -127,9 +127,17 @@ fn disk_for_a_file() {
     let path = folder.database("t.db", TABLE);
     let mut server = Server::ready(["--disk", "4M", "--db", path.to_str().expect("a path")]);
     server.batch(&fill(1, 1000));
+    let size = || std::fs::metadata(&path).expect("a file").len();
+    let before = size();
     assert_eq!(
         refused(&mut server, "exec", &fill(20, 1000), "--disk"),
         "full"
+    );
+    // Rolled back at once, for those who may only read.
+    assert_eq!(size(), before);
+    assert_eq!(
+        std::fs::metadata(path.with_extension("db-journal")).map_or(0, |it| it.len()),
+        0
     );
     // What was there is there, and what is freed can be used again.
     assert_eq!(server.rows("SELECT count(*) FROM t"), json!([[1000]]));

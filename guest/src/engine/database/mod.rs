@@ -396,6 +396,9 @@ impl Database {
             // Closing rolls back too.
             self.link = None;
         }
+        if !open && matches!(&result, Err(failure) if has_failed_to_store(failure.status)) {
+            self.roll_back_journal();
+        }
         self.authorizer.enter(Mode::Nothing);
         if let Some(link) = self.link.as_ref().filter(|_| !self.keeps) {
             link.followed.take();
@@ -418,6 +421,15 @@ impl Database {
         let undone = self.trusted("ROLLBACK");
         self.interrupt.mute(false);
         undone
+    }
+
+    /// Rolls back what a write has left that met the end of the disk: SQLite puts that off to whoever reads next, and
+    /// who may only read cannot.
+    fn roll_back_journal(&self) {
+        self.interrupt.mute(true);
+        // In vain if the disk fails still; then the journal waits for its reader, and nothing is lost.
+        let _ = self.trusted("PRAGMA schema_version");
+        self.interrupt.mute(false);
     }
 
     /// Runs a statement of our own.
@@ -444,4 +456,9 @@ impl Database {
         self.layers = layers;
         self.link = None;
     }
+}
+
+/// Whether what was written could not be stored.
+fn has_failed_to_store(status: Status) -> bool {
+    matches!(status, Status::Full | Status::Io)
 }
