@@ -1,6 +1,6 @@
 //! Serves one client on standard input and output, a line at a time.
 //!
-//! The host does not know what the lines say. A line goes one way: from the reader ([`stdio`]) into
+//! The host does not know what the lines say. A line goes one way: from standard input ([`stdio`]) into
 //! the queue ([`queue`]) to the session, whose reply is written. Lines that arrive during a call are
 //! shown to an instance that triages, and every call ends.
 
@@ -9,13 +9,13 @@ mod stdio;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use self::queue::{Line, Queue};
-use self::stdio::Event;
+use self::stdio::{Event, Input};
 use crate::log::log;
 use crate::sandbox::bindings::server::Triaged;
 use crate::sandbox::budget::Stop;
@@ -41,7 +41,7 @@ pub fn serve(mut session: SessionRunner) -> Result<ExitCode> {
         notifications: Some(notifications),
     });
     let mut server = Server {
-        events: stdio::listen(session.budgets().request)?,
+        input: Input::new(session.budgets().request)?,
         queue: queue.clone(),
         outbox,
         end: None,
@@ -76,7 +76,7 @@ enum End {
 }
 
 struct Server {
-    events: Receiver<Event>,
+    input: Input,
     queue: Arc<Queue>,
     /// What a call sends while it runs.
     outbox: Receiver<String>,
@@ -100,9 +100,10 @@ impl Server {
             if self.end.is_some() {
                 return None;
             }
-            match self.events.recv().unwrap_or(Event::Closed) {
-                Event::Line(line) => return Some(line),
-                event => self.take(event, triage),
+            match self.input.next(None) {
+                Some(Event::Line(line)) => return Some(line),
+                Some(event) => self.take(event, triage),
+                None => {}
             }
         }
     }
@@ -125,8 +126,9 @@ impl Server {
                 std::thread::sleep(left);
                 return None;
             }
-            match self.events.recv_timeout(left) {
-                Ok(Event::Line(line)) => match triage.triage(&line) {
+            match self.input.next(Some(left)) {
+                None => return None,
+                Some(Event::Line(line)) => match triage.triage(&line) {
                     Triaged::Defer => self.queue.push(line),
                     Triaged::Handled(reply) => {
                         if let Some(reply) = reply {
@@ -136,9 +138,7 @@ impl Server {
                     Triaged::CancelRunning => return Some(Stop::Cancelled),
                     Triaged::CancelQueued(index) => drop(self.queue.remove(index as usize)),
                 },
-                Ok(event) => self.take(event, triage),
-                Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => self.take(Event::Closed, triage),
+                Some(event) => self.take(event, triage),
             }
         }
     }
@@ -152,7 +152,6 @@ impl Server {
                 Err(error) => self.end = Some(End::Failed(error)),
             },
             Event::Closed => self.end = Some(End::Closed(Instant::now())),
-            Event::Signal(signal) => self.end = Some(End::Signal(signal)),
         }
     }
 
