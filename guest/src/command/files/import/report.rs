@@ -35,13 +35,15 @@ impl Form {
     /// That of a text as SQLite reads it.
     pub(super) fn of(text: &str) -> Self {
         // Mostly there is nothing around it.
-        let text = match is_number(text) {
-            true => text,
-            false => text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']),
+        let text = if is_number(text) {
+            text
+        } else {
+            let inner = text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+            if !is_number(inner) {
+                return Self::NoNumber;
+            }
+            inner
         };
-        if !is_number(text) {
-            return Self::NoNumber;
-        }
         let digits = text.trim_start_matches(['+', '-']);
         let whole = digits.bytes().all(|b| b.is_ascii_digit());
         if whole && digits.len() > 1 && digits.starts_with('0') {
