@@ -29,14 +29,14 @@ RECORD = "//undo"  # what the guest keeps for undo
 FILE = 1  # by which wasmtime knows the resource type `file`
 
 GRACE_SECONDS = 1.0  # what a call that does not stop gets on top
-SMALL_SECONDS = 1.0  # for a line that is triaged, or answered for an instance that was aborted
+SMALL_SECONDS = 3.0  # for a line that is triaged, or answered for an instance that was aborted
 SHUTDOWN_SECONDS = 5.0  # what a call gets when the client has gone
 SLICE = 200_000  # what a call may count between two looks at the clock: about a millisecond
 CALL_BEGINS = -(1 << 63)
 HEAD_BYTES = 4096
 READ_BYTES = 16 << 20
 
-ADVICE = "Ask for less: add a WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work."
+ADVICE = "Ask for less, or split the work."
 FAULT = "Stopped: the sandbox failed during this call and was restarted. Everything that was committed is safe."
 ABORTS = (Trap, WasmtimeError, TimeoutError, MemoryError)
 NONE, SHARED, RESERVED, PENDING, EXCLUSIVE = LEVELS = ["none", "shared", "reserved", "pending", "exclusive"]
@@ -356,6 +356,9 @@ class Control:
         self.attend()
         return self.verdict()
 
+    def usage(self):
+        return record(verdict=self.check(), fuel=self.spent, time_us=int(self.elapsed() * 1e6))
+
     def wait(self, ms):
         until = time.monotonic() + min(ms, 1000) / 1000
         while isinstance(verdict := self.check(), int) and not isinstance(verdict, bool) and time.monotonic() < until:
@@ -387,7 +390,7 @@ class Control:
         return {
             "check": self.check,
             "wait": self.wait,
-            "usage": lambda: record(fuel=self.spent, time_us=int(self.elapsed() * 1e6), verdict=self.verdict()),
+            "usage": self.usage,
             "notify": self.notify,
             "save-state": self.save,
             "extend-state": lambda part: self.save(self.state + part),

@@ -236,7 +236,7 @@ def normal(value):
         return value
     made = {}
     for name, member in value.items():
-        if name in ("elapsed_ms", "fuel") and isinstance(member, (int, float)):
+        if name in ("elapsed_ms", "fuel", "peak_memory") and isinstance(member, (int, float)):
             member = 0
         elif name == "instructions" and isinstance(member, str) and member:
             member = "*"

@@ -22,8 +22,7 @@ export interface Budget {
   memory: number;
 }
 
-const ADVICE =
-  "Ask for less: add a WHERE or a LIMIT, use an index (EXPLAIN QUERY PLAN shows which are used), or split the work.";
+const ADVICE = "Ask for less, or split the work.";
 export const FAULT =
   "Stopped: the sandbox failed during this call and was restarted. Everything that was committed is safe; an open " +
   "transaction was rolled back. Try the call in smaller steps.";

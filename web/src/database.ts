@@ -31,6 +31,8 @@ export interface Rows {
   more: boolean;
   elapsed_ms: number;
   fuel: number;
+  /** The most memory that the call took, in bytes. */
+  peak_memory: number;
 }
 
 /** What any tool answers; which members there are depends on the tool. */
@@ -39,6 +41,8 @@ export interface Result {
   command: string;
   elapsed_ms: number;
   fuel: number;
+  /** The most memory that the call took, in bytes. */
+  peak_memory: number;
   [member: string]: unknown;
 }
 
