@@ -3,14 +3,21 @@
 use std::fs;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::client::{Host, PRINCIPAL};
 use crate::threads::{Entry, Store, principal};
 
+/// One with a database, and one for what is recorded.
+fn folders() -> (TempDir, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("shop.db"), "").unwrap();
+    (folder, tempfile::tempdir().unwrap())
+}
+
 #[test]
 fn a_guest_reaches_no_other_principals_threads_by_any_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let record = tempfile::tempdir().unwrap();
+    let (folder, record) = folders();
     let state = record.path().join("state");
     let entry = Entry {
         at: 1,
@@ -30,8 +37,7 @@ fn a_guest_reaches_no_other_principals_threads_by_any_name() {
 
 #[test]
 fn a_guest_forges_no_line_of_the_audit_and_writes_no_more_than_a_batch_would() {
-    let folder = tempfile::tempdir().unwrap();
-    let record = tempfile::tempdir().unwrap();
+    let (folder, record) = folders();
     let mut host = Host::recorded(folder.path(), record.path());
     assert_eq!(host.ask("call audit-odd"), "done");
     for misdeed in ["audit", "audit-forever", "audit-twice", "audit-storm"] {
