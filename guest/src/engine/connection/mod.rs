@@ -10,12 +10,13 @@ pub(crate) mod insert_hook;
 pub(crate) mod stand_in;
 pub(crate) mod vector;
 
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::guard::authorizer::{Authorizer, Mode};
 use super::vfs;
@@ -163,8 +164,33 @@ fn set_configuration(connection: &Connection, access: Access) -> rusqlite::Resul
     ] {
         connection.set_db_config(config, on)?;
     }
+    set_digits(connection)?;
     // Nothing here may read the file: the caller is not ready yet for what that can bring.
     connection.execute_batch("PRAGMA cell_size_check=ON")
+}
+
+/// How many digits SQLite keeps of a real that it turns into text.
+///
+/// Before 3.52 it was always 15, and an index or a stored column of such a text is the file's: with 17 its
+/// rows would be missed, and what is written here would be damage to the file's own program. Results
+/// are written by [`crate::text::real`], with as many as it takes.
+const DIGITS: c_int = 15;
+
+pub(crate) fn set_digits(connection: &Connection) -> rusqlite::Result<()> {
+    #[expect(unsafe_code, reason = "rusqlite wraps those alone that are switches")]
+    // SAFETY: the connection is open, and the option takes a number and a pointer, which may be null.
+    let code = unsafe {
+        ffi::sqlite3_db_config(
+            connection.handle(),
+            ffi::SQLITE_DBCONFIG_FP_DIGITS,
+            DIGITS,
+            std::ptr::null_mut::<c_int>(),
+        )
+    };
+    match code {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)),
+    }
 }
 
 /// Makes a running statement hear the host, and a waiting one too.

@@ -277,3 +277,39 @@ fn a_file_name_is_never_read_as_a_uri() {
         "cannot be opened",
     );
 }
+
+#[test]
+fn text_of_reals_in_an_index_is_that_of_the_program_that_made_the_file() {
+    let folder = Folder::new();
+    let path = folder.file("old.db");
+    let connection = Connection::open(&path).unwrap();
+    // As every SQLite before 3.52.
+    crate::engine::connection::set_digits(&connection).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a REAL, n TEXT AS (a || '') STORED);
+             INSERT INTO t(a) VALUES(0.1 + 0.2), (1.0 / 3); CREATE INDEX i ON t(a || 'x')",
+        )
+        .unwrap();
+    connection.close().unwrap();
+    let mut engine = open(&path);
+    let found = "SELECT count(*) FROM t WHERE a || 'x' = (0.1 + 0.2) || 'x'";
+    assert_eq!(number(&mut engine, found), 1);
+    assert_eq!(value(&mut engine, "PRAGMA integrity_check"), text("ok"));
+    exec(&mut engine, "UPDATE t SET a = a + 0.7").unwrap();
+    assert_eq!(
+        value(&mut engine, "SELECT min(n = a || '') FROM t"),
+        Value::Integer(1)
+    );
+    // All of it is there in an answer.
+    assert_eq!(
+        value(&mut engine, "SELECT a FROM t WHERE id = 1"),
+        Value::Real(0.1 + 0.2 + 0.7)
+    );
+    drop(engine);
+    let connection = Connection::open(&path).unwrap();
+    crate::engine::connection::set_digits(&connection).unwrap();
+    let check = "PRAGMA integrity_check";
+    let said: String = connection.query_row(check, [], |row| row.get(0)).unwrap();
+    assert_eq!(said, "ok");
+}
