@@ -19,11 +19,8 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("tables", r#"{"pattern":""}"#, "orders"),
     ("tables", r#"{"pattern":null}"#, "orders"),
     ("tables", r#"{"pattern":"  "}"#, "orders"),
-    (
-        "tables",
-        r#"{"pattern":[]}"#,
-        "!pattern takes a string, not an array",
-    ),
+    ("tables", r#"{"pattern":[]}"#, "orders"),
+    ("tables", r#"{"pattern":{}}"#, "orders"),
     ("tables", r#"{"output":""}"#, "orders"),
     ("tables", r#"{"output":"null"}"#, "orders"),
     ("tables", r#"{"db":""}"#, "orders"),

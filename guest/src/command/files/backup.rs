@@ -109,7 +109,7 @@ pub(crate) fn restore(context: &mut Context, arguments: &Arguments) -> Result<Ou
     let mut source = readable(context, file)?;
     let what = format!("restore {file}");
     let mut output = Output::default();
-    output.notes.extend(check_trees(&mut source)?);
+    output.notes.extend(check_trees(&mut source, false)?);
     let database = context.engine.database(arguments.db())?;
     let holds = database.inspect(Holds::of)?;
     let pages = source.look(|from| {
@@ -300,9 +300,9 @@ pub(crate) fn no_stream(file: &str, what: &str, instead: &str) -> Result<(), Fai
     Ok(())
 }
 
-/// Checks a database that comes from elsewhere: its b-trees have to hold. What else is wrong with it is
-/// answered, as a remark.
-pub(crate) fn check_trees(source: &mut Database) -> Result<Option<String>, Failure> {
+/// Checks a database that comes from elsewhere: its b-trees have to hold, and its list of free pages
+/// unless it is `rebuilt`. What else is wrong with it is answered, as a remark.
+pub(crate) fn check_trees(source: &mut Database, rebuilt: bool) -> Result<Option<String>, Failure> {
     let found = source.check_soundness(None, "integrity_check", 100)?;
     let title = source.title();
     if let Some(damage) = found.damage.first() {
@@ -311,6 +311,23 @@ pub(crate) fn check_trees(source: &mut Database) -> Result<Option<String>, Failu
             format!("{title} is damaged and was not used: {damage}."),
         )
         .hint("sqlarium_integrity_check lists the problems. Use an older backup."));
+    }
+    if let Some(finding) = found.free.first() {
+        if rebuilt {
+            return Ok(Some(format!(
+                "The list of free pages of {title} does not hold ({finding}); its rows do, and the \
+                 new file has a list of its own."
+            )));
+        }
+        // Whoever writes to the copy would write over pages that are in use.
+        return Err(Failure::new(
+            Status::Corrupt,
+            format!(
+                "The list of free pages of {title} does not hold, so that the next write could destroy \
+                 rows: {finding}. Nothing was changed."
+            ),
+        )
+        .hint("Its rows can be read: sqlarium_migrate makes a sound file of them, which can be restored."));
     }
     Ok(found.others.first().map(|finding| {
         format!(

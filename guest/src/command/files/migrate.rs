@@ -73,7 +73,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let most = context.settings.output.max_rows;
     let staged_database = context.engine.staged_database(name, false)?;
     let mut source = readable(context, file)?;
-    let remark = check_trees(&mut source)?;
+    let remark = check_trees(&mut source, true)?;
     let busy_ms = context.settings.engine.limits.busy_ms;
     let (tables, staged_database, copied) = source.look(|work| {
         let connection = work.connection()?;

@@ -17,6 +17,8 @@ pub(super) fn is_absent(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
         _ => false,
     }
 }

@@ -55,7 +55,15 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         };
         Ok(Ok(table))
     })??;
-    let sound = database.check_soundness(table.as_ref(), pragma, MOST)?;
+    let sound = database.check_soundness(table.as_ref(), pragma, MOST);
+    let sound = sound.map_err(|failure| match failure.status {
+        // What other commands say leads here.
+        Status::Corrupt => failure.hint(
+            "It cannot be checked further. Use an older backup; single tables may still be read with \
+             sqlarium_query.",
+        ),
+        _ => failure,
+    })?;
     database.inspect(|connection| answer(connection, table.as_ref(), pragma, sound))
 }
 
@@ -108,7 +116,8 @@ fn answer(
         unchecked: sound.unchecked,
         ..Findings::default()
     };
-    for problem in sound.damage.into_iter().chain(sound.others) {
+    let problems = sound.damage.into_iter().chain(sound.free);
+    for problem in problems.chain(sound.others) {
         found.structure += 1;
         found.add(pragma, None, Value::Null, problem);
     }

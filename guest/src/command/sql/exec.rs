@@ -1,6 +1,6 @@
 //! `exec`: one statement that may write.
 
-use super::query::params;
+use super::query::{params, vectors};
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::command::interface::argument::{DRY_RUN, PARAMS, Shape, required};
@@ -39,10 +39,13 @@ pub(crate) const COMMAND: Command = Command {
 pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output, Failure> {
     let params = params(arguments)?;
     let sql = arguments.required_text("sql");
-    context
-        .engine
-        .database(arguments.db())?
-        .exec_to(sql, &params, ending(arguments))
+    let mut output =
+        context
+            .engine
+            .database(arguments.db())?
+            .exec_to(sql, &params, ending(arguments))?;
+    output.notes.extend(vectors(arguments, sql));
+    Ok(output)
 }
 
 /// What the call wants done in the end.

@@ -1,5 +1,7 @@
 //! `query`: one statement that only reads.
 
+use serde_json::Value;
+
 use crate::answer::failure::Failure;
 use crate::answer::output::Output;
 use crate::command::interface::argument::{LIMIT, PARAMS, Shape, required};
@@ -7,6 +9,7 @@ use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::statement::params::Params;
+use crate::text::scan;
 
 /// `query` in the command table.
 pub(crate) const COMMAND: Command = Command {
@@ -38,10 +41,33 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         .integer("limit")
         .map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
     let sql = arguments.required_text("sql");
-    context
+    let mut output = context
         .engine
         .database(arguments.db())?
-        .query(sql, &params, limit)
+        .query(sql, &params, limit)?;
+    output.notes.extend(vectors(arguments, sql));
+    Ok(output)
+}
+
+/// That arrays among the values were bound as vectors, where the statement does not look as if they
+/// were meant to be.
+pub(super) fn vectors(arguments: &Arguments, sql: &str) -> Option<String> {
+    let params = arguments.json("params")?;
+    let all: Vec<&Value> = match params {
+        Value::Array(all) => all.iter().collect(),
+        Value::Object(all) => all.values().collect(),
+        _ => return None,
+    };
+    if !all.into_iter().any(Value::is_array)
+        || scan::words(sql).any(|word| word.starts_with("vec") || word == "match")
+    {
+        return None;
+    }
+    Some(
+        "An array of numbers among params is bound as a vector, a blob of 32-bit floats. For a list, bind \
+         its JSON as a string: IN (SELECT value FROM json_each(?1))."
+            .into(),
+    )
 }
 
 /// The values that the call gives for its statement's parameters.

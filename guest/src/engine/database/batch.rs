@@ -108,14 +108,14 @@ impl Database {
             .map_or(rest.len(), |text| text.len());
         let seen = self.authorizer.seen();
         self.before(&seen)?;
-        self.set_off(&seen)?;
+        let own = rest.get(..length).unwrap_or(rest);
+        self.set_off(&seen, own)?;
         let before = self.changes()?;
         self.authorizer.run(if mode == Mode::Explain {
             Mode::Read
         } else {
             mode
         });
-        let own = rest.get(..length).unwrap_or(rest);
         let since = self.interrupt.work();
         let result_set = self
             .step(&mut statement, sql, start)

@@ -26,6 +26,8 @@ pub(super) struct Effects {
     by_trigger: Rows,
     cascaded: Rows,
     instead_of: Rows,
+    /// Rows that gave way to others.
+    replaced: Rows,
     /// Tables of which every row was changed without a condition, and how many these were.
     whole: Vec<(Whole, u64)>,
 }
@@ -73,6 +75,7 @@ impl Effects {
             output.extra.insert("all_rows_of".into(), tables.collect());
         }
         for (name, by, rows) in [
+            ("by_replace", "By REPLACE", self.replaced),
             ("by_instead_of", "By INSTEAD OF triggers", self.instead_of),
             ("by_trigger", "By triggers", self.by_trigger),
             ("by_foreign_key", "By foreign keys", self.cascaded),
@@ -93,12 +96,13 @@ impl Effects {
 
 impl Database {
     /// Before a statement runs that was `seen` while it was prepared: what it sets off is counted.
-    pub(super) fn set_off(&self, seen: &Observed) -> Result<(), Failure> {
-        if seen.sets_off && !self.is_following() {
+    pub(super) fn set_off(&self, seen: &Observed, sql: &str) -> Result<(), Failure> {
+        if (seen.sets_off || replaces(sql)) && !self.is_following() {
             self.follow(None)?;
         }
         if let Some(followed) = &mut *self.link()?.followed.borrow_mut() {
             followed.tally.nested();
+            followed.tally.deleted();
         }
         Ok(())
     }
@@ -115,6 +119,16 @@ impl Database {
         let Ok(link) = self.link() else { return };
         let followed = &mut *link.followed.borrow_mut();
         let nested = followed.as_mut().map(|followed| followed.tally.nested());
+        let deleted = followed
+            .as_mut()
+            .map_or(0, |followed| followed.tally.deleted());
+        // An UPDATE may delete by itself, where a table has no rowid.
+        if deleted > 0
+            && replaces(sql)
+            && let Some(target) = &seen.target
+        {
+            effects.replaced.entry(target.clone()).or_default().deleted += deleted;
+        }
         let mode = self.authorizer.enter(Mode::Trusted);
         if let Some(nested) = nested.filter(|nested| !nested.is_empty()) {
             let target = seen.target.as_deref().filter(|_| changed == 0);
@@ -129,6 +143,12 @@ impl Database {
         }
         self.authorizer.enter(mode);
     }
+}
+
+/// Whether a statement may delete rows of its table to put others in their place.
+fn replaces(sql: &str) -> bool {
+    !scan::first_word(sql).eq_ignore_ascii_case("DELETE")
+        && scan::words(sql).any(|word| word == "replace")
 }
 
 fn is_view(connection: &Connection, name: &str) -> bool {

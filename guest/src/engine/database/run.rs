@@ -63,7 +63,7 @@ impl Database {
         params.bind(&mut statement, sql)?;
         let seen = self.authorizer.seen();
         self.before(&seen)?;
-        self.set_off(&seen)?;
+        self.set_off(&seen, sql)?;
         let before = self.changes()?;
         let explains = mode == Mode::Explain;
         self.authorizer

@@ -150,10 +150,13 @@ fn missing(connection: &Connection, need: &Need, sql: &str) -> Option<Explanatio
         });
     }
     let hint = match (need.kind, first.kind.as_str()) {
-        ("tokenizer", _) => format!(
-            "Its text can be read from its own tables, such as {}.",
-            quote(&format!("{}_content", first.name))
-        ),
+        ("tokenizer", _) => {
+            let own = format!("{}_content", first.name);
+            match exists(connection, &own) {
+                true => format!("Its text can be read from its own table {}.", quote(&own)),
+                false => "Its text, if there is any, is in the table that it was made from.".into(),
+            }
+        }
         ("module", _) => "Tables that belong to it can be read by their own names.".into(),
         (_, "trigger") => reading_works(first),
         ("collation", "table") if first.without_rowid => {
@@ -181,6 +184,14 @@ fn missing(connection: &Connection, need: &Need, sql: &str) -> Option<Explanatio
         uses(&parts),
     );
     Some(Explanation { message, hint })
+}
+
+fn exists(connection: &Connection, table: &str) -> bool {
+    let sql = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+    let found = connection
+        .prepare(sql)
+        .and_then(|mut found| found.exists([table]));
+    found.unwrap_or(false)
 }
 
 /// The trigger of a table in `sql` by which a part of the schema comes in that `sql` does not name.

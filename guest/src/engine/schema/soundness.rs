@@ -13,6 +13,8 @@ use crate::text::lexer;
 pub(crate) struct Soundness {
     /// B-trees and lists of pages that do not hold.
     pub damage: Vec<String>,
+    /// What is wrong with the list of free pages alone: what is in use can be read.
+    pub(crate) free: Vec<String>,
     /// What the rows, the constraints and the indexes have against each other.
     pub others: Vec<String>,
     /// What was not looked at, and why: sentences.
@@ -25,6 +27,7 @@ impl Soundness {
     /// Adds what another look has found.
     pub(crate) fn add(&mut self, other: Self) {
         self.damage.extend(other.damage);
+        self.free.extend(other.free);
         self.others.extend(other.others);
         self.unchecked.extend(other.unchecked);
         self.more |= other.more;
@@ -183,6 +186,22 @@ fn virtual_table(
     }
 }
 
+/// What SQLite says of a full-text index, with what builds it anew.
+fn with_cure(line: &str) -> String {
+    let index = line
+        .strip_prefix("malformed inverted index for FTS")
+        .and_then(|rest| rest.split_once(" table main."));
+    match index {
+        Some((_, name)) => {
+            let name = quote(name);
+            format!(
+                "{line}; INSERT INTO {name}({name}) VALUES('rebuild') builds it anew from its text"
+            )
+        }
+        None => line.to_owned(),
+    }
+}
+
 /// How many findings SQLite is asked for where some are left out.
 const PLENTY: usize = 100_000;
 
@@ -232,16 +251,18 @@ fn run(
             if !trees && affected.any(|index| index.explains(line)) {
                 continue;
             }
-            let (kind, others) = if trees && !line.ends_with(": never used") {
-                (&mut found.damage, found.others.len())
-            } else {
-                (&mut found.others, found.damage.len())
-            };
-            if kind.len() + others >= most {
+            if found.damage.len() + found.free.len() + found.others.len() >= most {
                 found.more = true;
                 return Ok(());
             }
-            kind.push(line.to_owned());
+            // A page that is listed as free is met again where it is in use.
+            let twice = !found.free.is_empty() && line.contains("2nd reference to page");
+            let kind = match trees {
+                true if twice || line.starts_with("Freelist: ") => &mut found.free,
+                true if !line.ends_with(": never used") => &mut found.damage,
+                _ => &mut found.others,
+            };
+            kind.push(with_cure(line));
         }
     }
 }

@@ -251,9 +251,11 @@ fn missing(name: &str, values: &[(String, Value)]) -> Failure {
     );
     let keys = values.iter().map(|(key, _)| key.as_str());
     if name.starts_with('?') && !values.is_empty() {
-        return failure.hint(
-            "A parameter without a name is bound by its number: give an array, or \"1\" as its key.",
-        );
+        let key = name.strip_prefix('?').filter(|number| !number.is_empty());
+        return failure.hint(format!(
+            "A parameter without a name is bound by its number: give an array, or \"{}\" as its key.",
+            key.unwrap_or("1")
+        ));
     }
     match suggest::nearest(&name[1..], keys) {
         Some(near) => failure.hint(format!("Did you mean {name} instead of \"{near}\"?")),

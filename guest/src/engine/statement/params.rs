@@ -26,6 +26,9 @@ use crate::answer::failure::{Failure, Status};
 use crate::answer::value::Value;
 use crate::text::hex;
 
+/// The objects that are values.
+const VALUES: [&str; 3] = ["blob", "integer", "real"];
+
 /// What is bound to a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Params {
@@ -47,6 +50,13 @@ impl Params {
     pub fn from_json(json: &Json) -> Result<Self, Failure> {
         match json {
             Json::Null => Ok(Self::None),
+            // An object in a list of its own, which is no value.
+            Json::Array(values)
+                if matches!(values.as_slice(), [Json::Object(members)]
+                    if !members.keys().any(|kind| VALUES.contains(&kind.as_str()))) =>
+            {
+                Self::from_json(&values[0])
+            }
             Json::Array(values) => values
                 .iter()
                 .enumerate()

@@ -96,8 +96,16 @@ const WRITES: &[(&str, u64, &[&str])] = &[
         &["Changed: the only row of loose (no WHERE)."],
     ),
     ("UPDATE customer SET n = k.v FROM plain AS k", 3, &[]),
-    ("REPLACE INTO customer(id, name) VALUES(1, 'x')", 1, &[]),
-    ("REPLACE INTO plain VALUES('a', 2), ('c', 3)", 2, &[]),
+    (
+        "REPLACE INTO customer(id, name) VALUES(1, 'x')",
+        1,
+        &["By REPLACE: customer: 1 row deleted."],
+    ),
+    (
+        "REPLACE INTO plain VALUES('a', 2), ('c', 3)",
+        2,
+        &["By REPLACE: plain: 1 row deleted."],
+    ),
     (
         "INSERT INTO plain VALUES('a', 5), ('z', 1) ON CONFLICT DO UPDATE SET v = excluded.v",
         2,
@@ -175,4 +183,33 @@ fn a_batch_tells_the_effects_of_all_its_statements() {
     );
     assert_eq!(output.extra["by_trigger"], 3);
     assert_eq!(output.extra["by_foreign_key"], 3);
+}
+
+#[test]
+fn rows_that_replace_deletes_are_told() {
+    let mut engine = engine_with(
+        settings(true),
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE, b); INSERT INTO t VALUES(1, 'x', 0), (2, 'y', 0), (3, 'z', 0)",
+    );
+    let mut effects = |sql: &str| exec(&mut engine, sql).unwrap().effects;
+    assert_eq!(
+        effects("REPLACE INTO t VALUES(1, 'y', 9)"),
+        ["By REPLACE: t: 2 rows deleted."]
+    );
+    assert_eq!(
+        effects("INSERT OR REPLACE INTO t VALUES(7, 'z', 9)"),
+        ["By REPLACE: t: 1 row deleted."]
+    );
+    assert_eq!(
+        effects("INSERT OR REPLACE INTO t VALUES(8, 'new', 9)"),
+        [""; 0]
+    );
+    assert_eq!(
+        effects("UPDATE OR REPLACE t SET a = 'z' WHERE id = 8"),
+        ["By REPLACE: t: 1 row deleted."]
+    );
+    assert_eq!(
+        effects("DELETE FROM t WHERE id = 8 AND a <> 'replace'"),
+        [""; 0]
+    );
 }

@@ -337,7 +337,7 @@ fn params_that_do_not_match_are_named() {
         (
             "SELECT ?",
             json!([{"a": 1, "b": 2}]),
-            "number 1, is an object",
+            "no value for the parameter ?1",
         ),
         (
             "SELECT ?",

@@ -96,6 +96,8 @@ struct Rows {
     last: Option<(*const c_char, usize)>,
     /// Those of them that a statement has set off.
     nested: Vec<Nested>,
+    /// Rows that were deleted by no trigger and no foreign key.
+    deleted: u64,
     /// Tables whose rows go with them, while a statement of the schema runs; all, if it drops none.
     passed_over: Option<BTreeSet<String>>,
     statistics: bool,
@@ -123,6 +125,7 @@ impl Rows {
         });
         self.counts[at].1.count(operation);
         if depth == 0 {
+            self.deleted += u64::from(operation == ffi::SQLITE_DELETE);
             self.last = Some((name, at));
             return;
         }
@@ -179,6 +182,7 @@ unsafe extern "C" fn changes(
         && depth == 0
     {
         rows.counts[at].1.count(operation);
+        rows.deleted += u64::from(operation == ffi::SQLITE_DELETE);
         return;
     }
     // SAFETY: SQLite passes C strings.
@@ -234,6 +238,11 @@ impl Tally {
     /// What was set off since this was last asked.
     pub(crate) fn nested(&mut self) -> Vec<Nested> {
         std::mem::take(&mut self.rows().nested)
+    }
+
+    /// How many rows were deleted since this was last asked, but by what was set off.
+    pub(crate) fn deleted(&mut self) -> u64 {
+        std::mem::take(&mut self.rows().deleted)
     }
 
     /// How many steps there are.

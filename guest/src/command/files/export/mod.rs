@@ -69,7 +69,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let mut format = format(arguments, table, text_output.is_text());
     let limit = context.settings.output.text_bytes;
     let files = context.engine.files();
-    let (rows, lost, cut) = context.engine.database(arguments.db())?.look(|work| {
+    let (rows, lost, cut, twice) = context.engine.database(arguments.db())?.look(|work| {
         let mut sql = sql;
         if format.mode == Mode::Insert
             && let Some(table) = table
@@ -124,7 +124,12 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| format!("{count} in {name}"))
             .collect();
-        Ok((count, lost, cut))
+        let again = |at: &usize| columns[..*at].contains(&columns[*at]);
+        let twice = (0..columns.len()).find(again);
+        let twice = twice
+            .filter(|_| format.mode == Mode::Json)
+            .map(|at| columns[at].clone());
+        Ok((count, lost, cut, twice))
     })?;
     let mut output = Output::default();
     let whole = text_output.finish(&files, &mut output)? && !cut;
@@ -149,6 +154,12 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         output
             .notes
             .push(format!("{} written.", count(rows, "row")));
+    }
+    if let Some(name) = twice {
+        output.notes.push(format!(
+            "Two columns are called {name}, of which most readers of JSON keep one: name them apart in sql \
+             with AS."
+        ));
     }
     if !lost.is_empty() {
         output.notes.push(format!(

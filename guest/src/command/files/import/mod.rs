@@ -21,6 +21,8 @@ mod tests;
 #[cfg(test)]
 mod whole_tests;
 
+use rusqlite::Connection;
+
 use self::inserts::Inserts;
 use self::plan::{Column, Plan, Target};
 use self::records::{Cell, Problem, Record};
@@ -34,6 +36,7 @@ use crate::command::interface::arguments::Arguments;
 use crate::command::interface::command::{Command, Effect, Group};
 use crate::command::interface::context::Context;
 use crate::engine::database::work::Work;
+use crate::engine::schema::catalogue::{Count, Counter, Relation, relations};
 use crate::storage::streams::{Files, STREAM};
 use crate::text::count::count;
 use crate::text::escape::visible;
@@ -133,7 +136,12 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                 .map_err(|error| work.failure(&error, &create))?;
         }
         let mut rows = source.rows(&job)?;
-        job.fill(work, &plan, &mut rows)
+        let before = job.counted(work, &plan)?;
+        let mut report = job.fill(work, &plan, &mut rows)?;
+        if let (Some(before), Some(after)) = (before, job.counted(work, &plan)?) {
+            report.more = Some(i128::from(after) - i128::from(before));
+        }
+        Ok(report)
     })?;
     report.add_to(&job, &plan, &mut output);
     Ok(output)
@@ -222,6 +230,27 @@ impl Job<'_> {
 
     fn read(&self, rows: &mut Rows<'_>, record: &mut Record) -> Result<bool, Failure> {
         rows.next(record).map_err(|problem| self.problem(problem))
+    }
+
+    /// How many rows the table has, if it was there before and that is quickly found out.
+    fn counted(&self, work: Work<'_>, plan: &Plan) -> Result<Option<u64>, Failure> {
+        if plan.new {
+            return Ok(None);
+        }
+        let count = |connection: &Connection| {
+            let all = relations(connection)?;
+            let ours = |relation: &&Relation| {
+                relation.schema == "main" && relation.name.eq_ignore_ascii_case(self.table)
+            };
+            match all.iter().find(ours).filter(|table| table.kind == "table") {
+                Some(table) => Counter::default().count(connection, table),
+                None => Ok(Count::Uncounted),
+            }
+        };
+        match count(work.connection()?).map_err(|error| work.failure(&error, ""))? {
+            Count::Exact(rows) => Ok(Some(rows)),
+            _ => Ok(None),
+        }
     }
 
     /// Reads the first record; a header does not stand on a line that is empty.

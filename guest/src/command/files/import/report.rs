@@ -97,6 +97,8 @@ pub(super) struct Report {
     pub rows: u64,
     /// Empty lines, which were not.
     pub blank: u64,
+    /// How many rows more there are, if that was counted.
+    pub more: Option<i128>,
     padded: u64,
     lines: Vec<u64>,
     /// For each column.
@@ -113,6 +115,7 @@ impl Report {
         Self {
             rows: 0,
             blank: 0,
+            more: None,
             padded: 0,
             lines: Vec::new(),
             changes: vec![Vec::new(); plan.columns.len()],
@@ -174,6 +177,17 @@ impl Report {
         } else {
             format!("Filled the columns {list}.")
         });
+        if let Some(more) = self.more.filter(|more| *more != i128::from(self.rows)) {
+            output.notes.push(format!(
+                "{table} has {} rows more than before, not {}: a conflict or a trigger replaced rows or \
+                 left some out.",
+                more, self.rows
+            ));
+            output.extra.insert(
+                "rows_more".into(),
+                i64::try_from(more).unwrap_or_default().into(),
+            );
+        }
         output.notes.extend(job.layout.told(file));
         if plan.new && !plan.headed && !job.is_json() && job.header == Header::Unsaid {
             output.notes.push(

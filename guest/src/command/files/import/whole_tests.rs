@@ -437,3 +437,25 @@ fn a_key_that_is_no_integer_is_named() {
     let (said, _) = imported("CREATE TABLE t(a ANY) STRICT", "csv", b"a\n4\n\"\"\n");
     assert!(said.contains("a ANY: 1 value was stored as text"), "{said}");
 }
+
+#[test]
+fn records_that_replace_rows_or_are_left_out_are_told_of() {
+    let bytes = b"id,a\n1,x\n1,y\n2,z\n";
+    for sql in [
+        "CREATE TABLE t(id INTEGER PRIMARY KEY ON CONFLICT REPLACE, a)",
+        "CREATE TABLE t(id INTEGER PRIMARY KEY ON CONFLICT IGNORE, a)",
+        "CREATE TABLE t(id, a); CREATE TRIGGER g BEFORE INSERT ON t WHEN new.a = 'y' BEGIN SELECT RAISE(IGNORE); END",
+    ] {
+        let (said, _) = imported(sql, "csv", bytes);
+        assert!(
+            said.contains("t has 2 rows more than before, not 3"),
+            "{said}"
+        );
+    }
+    let (said, _) = imported(
+        "CREATE TABLE t(id, a); INSERT INTO t VALUES(9, 9)",
+        "csv",
+        bytes,
+    );
+    assert!(!said.contains("than before"), "{said}");
+}

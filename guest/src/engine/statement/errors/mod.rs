@@ -147,7 +147,7 @@ fn from_code(error: ffi::Error, said: &str, about: &ErrorContext<'_>) -> Failure
             Status::Corrupt,
             format!("{title} is not a SQLite database, or it is encrypted."),
         )
-        .hint("Check that the server was started with the right file."),
+        .hint("Check that it is the right file."),
         ErrorCode::CannotOpen => Failure::new(
             Status::NotFound,
             format!("{title} cannot be opened: there is no such file, it may not be read, or it is a link."),
