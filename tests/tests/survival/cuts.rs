@@ -151,6 +151,78 @@ fn an_aborted_transaction_larger_than_memory_leaves_the_file_unchanged() {
     }
 }
 
+/// A row on each page, so that undoing a change of all is more work than the change.
+const WIDE: &str = "CREATE TABLE w (id INTEGER PRIMARY KEY, n, v);
+    INSERT INTO w SELECT id, 0, hex(zeroblob(200)) FROM t;";
+
+#[test]
+fn history_knows_of_a_write_and_of_an_undo_wherever_they_are_cut() {
+    let update = json!({ "sql": "UPDATE w SET n = 1", "output": "json" });
+    let (mut writes_cut, mut undos_cut) = (0, 0);
+    for mode in ["delete", "wal"] {
+        let folder = Folder::new();
+        let sql = format!("{SMALL} {ROWS} {WIDE} PRAGMA journal_mode = {mode};");
+        let template = folder.database("t.db", &sql);
+        let path = folder.path("copy.db");
+        let changed = || {
+            Folder::assert_whole(&path);
+            let rows = Folder::native(&path, "SELECT sum(n) FROM w");
+            assert!(
+                rows == ["0"] || rows == ["100"],
+                "half of it is done: {rows:?}"
+            );
+            rows == ["100"]
+        };
+        // Whether a call with little fuel says that a write is done, if it says anything.
+        let told = |server: &mut Server| {
+            let history = server.call("history", json!({ "output": "json" }));
+            let rows = history.object["rows"].as_array().cloned();
+            rows.filter(|_| !history.refused)
+                .map(|rows| rows.iter().any(|row| row[4] == "done"))
+        };
+        copy(&template, &path);
+        let mut server = Server::ready([text(&path)]);
+        let mut whole = 0;
+        for (command, arguments) in [
+            ("exec", update.clone()),
+            ("undo", json!({ "output": "json" })),
+        ] {
+            let answer = server.call(command, arguments);
+            assert!(!answer.refused, "{}", answer.text);
+            whole = whole.max(answer.object["fuel"].as_u64().expect("the fuel"));
+        }
+        drop(server);
+        let points = form(60, 1500);
+        for point in 1..=points {
+            let fuel = whole / 2 + whole * point / points;
+            copy(&template, &path);
+            let mut server = Server::start(["--fuel", &fuel.to_string(), text(&path)]);
+            let written = server.call("exec", update.clone());
+            let there = changed();
+            assert!(
+                there || written.refused,
+                "{fuel}: what was answered is lost"
+            );
+            if let Some(told) = told(&mut server) {
+                assert_eq!(told, there, "{mode}, {fuel}: {}", written.text);
+            }
+            writes_cut += u64::from(written.refused);
+            if !there {
+                continue;
+            }
+            let undone = server.call("undo", json!({}));
+            let left = changed();
+            assert!(!left || undone.refused, "{fuel}: {}", undone.text);
+            if let Some(told) = told(&mut server) {
+                assert_eq!(told, left, "{mode}, {fuel}: {}", undone.text);
+            }
+            undos_cut += u64::from(undone.refused);
+        }
+    }
+    println!("{writes_cut} writes and {undos_cut} undos were cut");
+    assert!(writes_cut > 0 && undos_cut > 0, "{writes_cut}, {undos_cut}");
+}
+
 /// What `sql` takes, in fuel.
 fn fuel_of(path: &Path, sql: &str) -> u64 {
     let mut server = Server::ready([text(path)]);

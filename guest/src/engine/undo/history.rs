@@ -20,6 +20,9 @@ use crate::storage::{self, Role};
 /// What a write takes besides its pages, in bytes.
 const WRITE_BYTES: u64 = 1024;
 
+/// Why the writes to a file that is gone cannot be undone.
+const REPLACED: &str = "the file of the database was replaced by another one after it";
+
 /// One write of the session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -336,11 +339,12 @@ impl History {
             self.undoing
                 .set(self.writes.borrow().iter().any(is_undoing));
         }
-        let last = self.last_write(database, |last| (last.number(), last.state));
-        if let Some((number, (before, after))) = last
-            && before == state
-            && after != state
-        {
+        let last = self.last_write(database, |last| {
+            let (before, after) = last.state;
+            let here = last.entry.irreversible.as_deref() != Some(REPLACED);
+            (here && before == state && after != state).then(|| last.number())
+        });
+        if let Some(number) = last.flatten() {
             self.forget(number);
         }
     }
@@ -372,8 +376,7 @@ impl History {
         self.change(|writes| {
             let left = writes.iter_mut().filter(|write| write.is_left(database));
             left.map(|write| {
-                let why = "the file of the database was replaced by another one after it";
-                write.entry.irreversible = Some(why.to_owned());
+                write.entry.irreversible = Some(REPLACED.to_owned());
                 write.pages = None;
                 (write.number(), true)
             })

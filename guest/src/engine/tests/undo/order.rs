@@ -199,3 +199,26 @@ fn writes_on_other_pages_stay_and_are_not_in_the_way_where_all_still_fits() {
     let sql = "SELECT price || v FROM items, norowid WHERE id = 1 AND k = 'a'";
     assert_eq!(value(&mut engine, sql), text("49.5theirs"));
 }
+
+#[test]
+fn what_was_written_to_a_file_that_was_replaced_is_not_undone_in_the_new_one() {
+    let folder = Folder::new();
+    let (mut engine, path) = on(&folder, SHOP);
+    exec(&mut engine, "UPDATE items SET price = 1 WHERE id = 1").unwrap();
+    std::fs::rename(folder.database("other.db", SHOP), &path).unwrap();
+    let before = everything(&path);
+    refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "was replaced by another one",
+    );
+    // What is written to the new one is.
+    exec(&mut engine, "DELETE FROM items").unwrap();
+    undo(&mut engine).unwrap();
+    refused(
+        undo(&mut engine),
+        Status::InvalidState,
+        "was replaced by another one",
+    );
+    assert_eq!(everything(&path), before);
+}

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::settings::EngineLimits;
+use crate::storage::local::RECORDS;
+use crate::storage::memory::Memory;
 
 #[test]
 fn the_oldest_writes_are_dropped_when_there_is_no_room_and_that_is_said() {
@@ -194,4 +196,66 @@ fn the_pages_of_the_file_are_no_client_s_to_touch() {
         Status::Unsupported,
         "below all tables",
     );
+}
+
+#[test]
+fn the_record_is_no_larger_than_what_it_holds_and_the_next_instance_reads_it() {
+    let record = Memory::default();
+    RECORDS.set(Some(record.clone()));
+    let folder = Folder::new();
+    let (mut settings, path, _) = outliving(&folder);
+    settings.undo = recorded_in(":memory:");
+    if let Some(undo) = &mut settings.undo {
+        undo.bytes = 100_000;
+    }
+    let fresh = || Engine::new(&settings, OutputLimits::default(), &Alone);
+    let mut engine = fresh();
+    for value in 2..800 {
+        exec(&mut engine, &format!("UPDATE t SET b = {value}")).unwrap();
+    }
+    let (pages, journal) = (
+        record.size_of(":memory:"),
+        record.size_of(":memory:-journal"),
+    );
+    assert!(
+        pages < Some(110_000) && journal < Some(400_000),
+        "{pages:?} {journal:?}"
+    );
+    let told = past(&mut engine);
+    drop(engine);
+    let mut engine = fresh();
+    assert_eq!(past(&mut engine), told);
+    assert!(told.len() > 5, "{told:?}");
+    // Space that undo has left is used again.
+    undo(&mut engine).unwrap();
+    exec(&mut engine, "UPDATE t SET b = 'again'").unwrap();
+    for _ in &told {
+        undo(&mut fresh()).unwrap();
+    }
+    assert_eq!(
+        Folder::number(&path, "SELECT b FROM t"),
+        799 - told.len() as i64
+    );
+    refused(
+        undo(&mut fresh()),
+        Status::InvalidState,
+        "older writes were dropped",
+    );
+    RECORDS.set(None);
+}
+
+#[test]
+fn the_tables_of_a_virtual_table_are_told_as_that() {
+    let mut engine = engine_with(
+        recording(),
+        "CREATE VIRTUAL TABLE points USING vec0(v float[3])",
+    );
+    exec(&mut engine, "INSERT INTO points(v) VALUES('[1, 2, 3]')").unwrap();
+    let told: Vec<String> = past(&mut engine)
+        .into_iter()
+        .map(|(told, _)| told)
+        .collect();
+    let rows = "points: a virtual table, whose rows cannot be counted";
+    assert_eq!(told[0], rows);
+    assert!(told[1].ends_with("table points created"), "{told:?}");
 }
