@@ -13,6 +13,7 @@ use crate::command::interface::audience::Audience;
 use crate::command::interface::command::Command;
 use crate::command::interface::context::Context;
 use crate::command::invoke::invoke;
+use crate::host::interrupt::{Notify, TO_A_PERSON};
 use crate::host::{AuditCall, AuditOutcome, Host, Interruption, Stream, Usage, Verdict};
 use crate::protocol::{self, Session, Triaged};
 use crate::registry::REGISTRY;
@@ -270,7 +271,9 @@ impl command_export::Guest for Component {
         // The arguments are wrong, or what they ask for is refused: the command line exits with another code.
         let usage = Arguments::check(command, &arguments, &settings.engine, true).is_err();
         let mut context = person(settings);
-        context.engine.interrupt().begin(None);
+        // The host shows it, if somebody looks.
+        let show: Notify = Box::new(|_, progress| HOST.notify(&progress.line()));
+        context.engine.interrupt().begin(Some(show), TO_A_PERSON);
         let answer = invoke(command, &arguments, &mut context);
         match answer.failure {
             None if !answer.failed => Ok(answer.text),
@@ -305,7 +308,7 @@ impl shell_export::GuestSession for Terminal {
 
     fn feed(&self, line: Vec<u8>) -> shell_export::Next {
         let (shell, context, saved) = &mut *self.0.borrow_mut();
-        context.engine.interrupt().begin(None);
+        context.engine.interrupt().begin(None, TO_A_PERSON);
         let next = shell.feed(&line, context, &mut Streams::new(&HOST));
         let state = shell.saved_state(context);
         if state != *saved {
@@ -325,7 +328,7 @@ impl shell_export::GuestSession for Terminal {
 
     fn finish(&self) -> u8 {
         let (shell, context, _) = &mut *self.0.borrow_mut();
-        context.engine.interrupt().begin(None);
+        context.engine.interrupt().begin(None, TO_A_PERSON);
         let code = shell.finish(context, &mut Streams::new(&HOST));
         shell.close(context);
         code
@@ -333,7 +336,7 @@ impl shell_export::GuestSession for Terminal {
 
     fn complete(&self, text: String, place: u32) -> shell_export::Completion {
         let (shell, context, _) = &mut *self.0.borrow_mut();
-        context.engine.interrupt().begin(None);
+        context.engine.interrupt().begin(None, TO_A_PERSON);
         let place = usize::try_from(place).unwrap_or(usize::MAX);
         let found = completion::complete(shell, &text, place, context);
         shell_export::Completion {

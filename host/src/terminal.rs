@@ -4,6 +4,8 @@
 //! What a database holds must not drive the terminal that it is shown on, so control
 //! characters are escaped there; files and pipes get every byte as it is.
 
+pub mod bar;
+
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -76,6 +78,14 @@ impl Escaper {
     pub fn for_stream(stream: &impl IsTerminal) -> Self {
         Self {
             terminal: stream.is_terminal(),
+            held: None,
+        }
+    }
+
+    /// For what reaches a terminal in any case.
+    pub fn for_terminal() -> Self {
+        Self {
+            terminal: true,
             held: None,
         }
     }

@@ -96,3 +96,53 @@ fn files_and_pipes_get_every_byte() {
     let dump = finish(sqlarium().args(["dump", database])).stdout;
     assert!(dump.contains(TITLE), "{dump:?}");
 }
+
+/// A statement that takes a good second.
+const SLOW: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000000) SELECT count(*) FROM n";
+
+#[test]
+fn long_work_shows_at_a_terminal_how_far_it_is_and_nowhere_else() {
+    let folder = folder();
+    let Some(mut terminal) = Terminal::start(&folder, &["query", "hostile.db", SLOW], true) else {
+        return;
+    };
+    terminal.wait_for("running");
+    let shown = terminal.rest();
+    assert!(shown.contains("20000000"), "{shown:?}");
+    // Nothing of it stays on the screen: its line is cleared before the result.
+    assert!(shown.contains("\u{1b}[2K"), "{shown:?}");
+    let plain = Terminal::start(&folder, &["query", "hostile.db", SLOW], false).expect("another");
+    let plain = plain.rest();
+    assert!(
+        plain.contains("20000000") && !plain.contains("running"),
+        "{plain:?}"
+    );
+    let database = folder.path("hostile.db");
+    let piped = run(["query", database.to_str().expect("a path"), SLOW]);
+    assert_eq!(piped.stderr, "");
+}
+
+#[test]
+fn ctrl_c_ends_a_command_and_says_what_is_left_of_it() {
+    let folder = folder();
+    let sql = format!(
+        "CREATE TABLE u AS {}",
+        SLOW.replace("LIMIT 20000000", "").replace("count(*)", "i")
+    );
+    let Some(mut terminal) = Terminal::start(&folder, &["exec", "hostile.db", &sql], true) else {
+        return;
+    };
+    terminal.wait_for("running");
+    terminal.keys("\u{3}");
+    let shown = terminal.wait_for("files are as they were.");
+    assert!(shown.contains("Stopped by Ctrl-C."), "{shown:?}");
+    assert_eq!(terminal.end(), Some(130));
+    let database = folder.path("hostile.db");
+    assert_eq!(
+        Folder::native(
+            &database,
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'u'"
+        ),
+        ["0"]
+    );
+}

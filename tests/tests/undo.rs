@@ -317,3 +317,28 @@ fn the_record_counts_against_the_disk_budget_and_drops_its_oldest() {
     assert!(said);
     assert_eq!(history(&mut server).len(), 3);
 }
+
+#[test]
+fn without_undo_history_remembers_writes_and_refusals_also_after_an_abort() {
+    let mut server = Server::ready(["--no-undo", "--timeout", "500ms"]);
+    server.call("exec", json!({ "sql": "CREATE TABLE t(a UNIQUE)" }));
+    server.call("exec", json!({ "sql": "INSERT INTO t VALUES (1), (2)" }));
+    server.call("exec", json!({ "sql": "INSERT INTO t VALUES (2)" }));
+    // One function of SQLite that asks nobody: its instance is aborted.
+    server.call("query", json!({ "sql": sqlarium_tests::ONE_FUNCTION }));
+    let told: Vec<String> = history(&mut server)
+        .iter()
+        .map(|row| format!("{} {} {}", row[2], row[3], row[4]))
+        .collect();
+    assert_eq!(told.len(), 4, "{told:#?}");
+    assert!(
+        told[0].starts_with("\"query\" \"\" \"refused, interrupted: "),
+        "{told:#?}"
+    );
+    assert!(
+        told[1].starts_with("\"exec\" \"\" \"refused, constraint: "),
+        "{told:#?}"
+    );
+    assert_eq!(told[2], "\"exec\" \"2 rows changed\" \"done\"");
+    assert_eq!(told[3], "\"exec\" \"schema changed\" \"done\"");
+}

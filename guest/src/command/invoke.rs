@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::interface::argument::accepted;
 use super::interface::arguments::{Arguments, wants_json};
-use super::interface::command::Command;
+use super::interface::command::{Command, Effect};
 use super::interface::context::Context;
-use crate::answer::failure::Failure;
+use crate::answer::failure::{Failure, Status};
 use crate::engine::connection::db_status::heap_peak;
 use crate::render::{self, Meter};
 
@@ -61,6 +61,10 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
             failure
         })
         .map_err(|failure| context.audience.advise(context.registry, command, failure))
+        .map_err(|failure| match person {
+            true => unfinished(command, given, failure),
+            false => failure,
+        })
         .map_err(|failure| failure.brief(context.settings.output.text_bytes as usize / 3));
     if !person {
         let undo = context.settings.engine.undo.is_some();
@@ -93,6 +97,25 @@ pub fn invoke(command: &Command, given: &Map<String, Value>, context: &mut Conte
         changes: output.and_then(|output| output.changes).unwrap_or(0),
         failed: result.as_ref().is_ok_and(|output| output.failed),
         failure: result.err(),
+    }
+}
+
+/// Says to a person what is left of a command that was stopped.
+fn unfinished(command: &Command, given: &Map<String, Value>, failure: Failure) -> Failure {
+    if failure.status != Status::Interrupted || failure.hint.is_some() {
+        return failure;
+    }
+    let printed = ["out", "file"]
+        .iter()
+        .any(|name| given.get(*name) == Some(&"-".into()));
+    match command.effect {
+        Effect::Reads => failure,
+        // What it has copied into the database stays there, and changes nothing of what it holds.
+        _ if command.name == "checkpoint" => failure,
+        Effect::MayWrite if printed => {
+            failure.hint("What was written to standard output is not whole.")
+        }
+        _ => failure.hint("Nothing was kept of it: the database and all files are as they were."),
     }
 }
 

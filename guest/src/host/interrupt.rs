@@ -1,13 +1,29 @@
 //! The interrupt check of a running call: asks the host whether to go on, reports progress to the
 //! client, and remembers why the call has to end.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{Host, Interruption, Usage, Verdict};
 
-/// What is called about once a second while a call runs, with the time it has run for.
-pub type Notify = Box<dyn FnMut(Duration) + Send>;
+/// What is called now and then while a call runs, with the time it has run for and how far it is.
+pub type Notify = Box<dyn FnMut(Duration, &Progress) + Send>;
+
+/// How far a call is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What it does, such as `importing`; empty if it said nothing.
+    pub phase: String,
+    /// How many are done of what the phase goes through: rows, unless it said otherwise.
+    pub done: u64,
+    /// How many there are, where that is known.
+    pub total: Option<u64>,
+    /// What they are.
+    pub unit: &'static str,
+}
 
 /// SQLite's progress handler ticks once per this many of its instructions.
 pub const INSTRUCTIONS_PER_TICK: i32 = 1_000;
@@ -25,8 +41,24 @@ fn stops_now() -> bool {
     left == Some(0)
 }
 
-/// How often a call reports its progress to the client.
-const NOTIFY_EVERY: Duration = Duration::from_secs(1);
+impl Progress {
+    /// It as a line of JSON, as the host of a person takes it.
+    pub fn line(&self) -> String {
+        let Self {
+            phase,
+            done,
+            total,
+            unit,
+        } = self;
+        json!({ "phase": phase, "done": done, "total": total, "unit": unit }).to_string()
+    }
+}
+
+/// How often a call reports its progress to a client, and how long it has run then at least.
+pub const TO_A_CLIENT: Duration = Duration::from_secs(1);
+
+/// The same to a person, who sees something move.
+pub const TO_A_PERSON: Duration = Duration::from_millis(500);
 
 /// How long one wait for a lock takes at most, so that a cancellation is heard soon.
 const WAIT_STEP_MS: u32 = 50;
@@ -35,6 +67,8 @@ const WAIT_STEP_MS: u32 = 50;
 pub struct InterruptCheck {
     host: &'static dyn Host,
     call: Mutex<Call>,
+    /// How many the call has done of what its phase goes through.
+    done: AtomicU64,
 }
 
 /// What is known of the running call.
@@ -42,8 +76,13 @@ pub struct InterruptCheck {
 struct Call {
     command: &'static str,
     notify: Option<Notify>,
-    /// How long it had run when the client was last told.
+    /// How often that is called.
+    every: Duration,
+    /// How long it had run when that was last called.
     notified: Duration,
+    phase: String,
+    unit: &'static str,
+    total: Option<u64>,
     interruption: Option<Interruption>,
     pace: Pace,
     /// Ticks of all calls.
@@ -69,6 +108,7 @@ impl InterruptCheck {
         Self {
             host,
             call: Mutex::default(),
+            done: AtomicU64::new(0),
         }
     }
 
@@ -77,13 +117,34 @@ impl InterruptCheck {
         self.host
     }
 
-    /// A call begins. `notify` is called about once a second once it has run longer than a second.
-    pub fn begin(&self, notify: Option<Notify>) {
+    /// A call begins. `notify` is called about once in `every` after that time.
+    pub fn begin(&self, notify: Option<Notify>, every: Duration) {
+        self.phase("", "row", None);
         let mut call = self.call();
+        call.every = every;
         call.notified = Duration::ZERO;
         call.notify = notify;
         call.interruption = None;
         call.fuel = 0;
+    }
+
+    /// The call begins to go through so many things of a kind, named in the singular.
+    pub fn phase(&self, phase: &str, unit: &'static str, total: Option<u64>) {
+        let mut call = self.call();
+        phase.clone_into(&mut call.phase);
+        (call.unit, call.total) = (unit, total);
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    /// One of them is done.
+    pub fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many of so many are done.
+    pub fn reach(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.call().total = Some(total);
     }
 
     /// Names the command that the call runs.
@@ -232,18 +293,25 @@ impl InterruptCheck {
     }
 
     fn notify(&self, elapsed: Duration) {
-        let Some(mut notify) = ({
+        let (mut notify, progress) = {
             let mut call = self.call();
-            if elapsed < call.notified + NOTIFY_EVERY {
+            if elapsed < call.notified + call.every {
                 return;
             }
             call.notified = elapsed;
-            call.notify.take()
-        }) else {
-            return;
+            let Some(notify) = call.notify.take() else {
+                return;
+            };
+            let progress = Progress {
+                phase: call.phase.clone(),
+                done: self.done.load(Ordering::Relaxed),
+                total: call.total,
+                unit: call.unit,
+            };
+            (notify, progress)
         };
         // Outside the lock, so that it may do what it likes.
-        notify(elapsed);
+        notify(elapsed, &progress);
         self.call().notify = Some(notify);
     }
 

@@ -13,6 +13,7 @@ use super::tools::{Notify, Toolbox};
 use crate::answer::failure::{Failure, Status};
 use crate::command::interface::command::Effect;
 use crate::command::invoke::Answer;
+use crate::host::interrupt::Progress;
 use crate::host::{AuditCall, AuditOutcome, Host, Verdict};
 use crate::settings::ServerSettings;
 
@@ -204,7 +205,7 @@ impl Toolbox for Toys {
             "slow" => {
                 if let Some(mut notify) = notify {
                     for millis in [1000, 2010, 2020, 3000] {
-                        notify(Duration::from_millis(millis));
+                        notify(Duration::from_millis(millis), &Progress::default());
                     }
                 }
             }

@@ -17,10 +17,12 @@ use crate::command::interface::session_log::SessionLog;
 use crate::command::interface::toolset::{Toolset, unserved};
 use crate::command::invoke::{Answer, invoke};
 pub use crate::host::interrupt::Notify;
+use crate::host::interrupt::{Progress as Reached, TO_A_CLIENT};
 use crate::host::{Host, Interruption};
 use crate::render::fits_twice;
 use crate::settings::{ServerSettings, Undo};
-use crate::text::escape::clipped;
+use crate::text::count::grouped;
+use crate::text::escape::{clipped, visible};
 
 /// The tools of a session: the command table behind the owner's choice of tools.
 ///
@@ -152,7 +154,7 @@ impl Toolbox for Served {
             let failure = Failure::new(Status::NotFound, format!("Unknown tool: {tool}"));
             return Some(Answer::refusal(failure));
         };
-        self.context.engine.interrupt().begin(notify);
+        self.context.engine.interrupt().begin(notify, TO_A_CLIENT);
         let answer = invoke(command, arguments, &mut self.context);
         let interrupt = self.context.engine.interrupt();
         // From here on no progress may be reported.
@@ -308,6 +310,29 @@ fn unknown(tools: &dyn Toolbox, asked: &str) -> String {
     }
 }
 
+/// How far a call is, for whoever waits.
+fn message(seconds: f64, reached: &Reached) -> String {
+    let phase = match reached.phase.as_str() {
+        "" => "running",
+        phase => phase,
+    };
+    let mut text = format!("{phase} for {seconds} s");
+    if reached.done > 0 || reached.total.is_some() {
+        let of = reached
+            .total
+            .map(|total| format!("{} of ", grouped(reached.done.min(total))));
+        let number = reached.total.unwrap_or(reached.done);
+        let plural = if number == 1 { "" } else { "s" };
+        text += &format!(
+            ": {}{} {}{plural}",
+            of.unwrap_or_default(),
+            grouped(number),
+            reached.unit
+        );
+    }
+    visible(&text).into_owned()
+}
+
 /// What reports to the client that a call goes on, for a client that gave a progress token.
 pub(crate) fn progress(
     host: &'static dyn Host,
@@ -324,7 +349,7 @@ pub(crate) fn progress(
         message: Option<String>,
     }
     let mut last = 0.0;
-    Box::new(move |elapsed| {
+    Box::new(move |elapsed, reached| {
         // Tenths of a second are enough, and the value has to increase every time.
         let seconds = (elapsed.as_secs_f64() * 10.0).round() / 10.0;
         if seconds <= last {
@@ -333,7 +358,7 @@ pub(crate) fn progress(
         last = seconds;
         let message = revision
             .has_progress_message()
-            .then(|| format!("running for {seconds} s"));
+            .then(|| message(seconds, reached));
         let params = Progress {
             progress_token: &token,
             progress: seconds,
@@ -343,4 +368,37 @@ pub(crate) fn progress(
             host.notify(&line);
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_tells_what_is_done_and_of_how_much() {
+        let reached = |phase: &str, done, total, unit| Reached {
+            phase: phase.into(),
+            done,
+            total,
+            unit,
+        };
+        for (reached, said) in [
+            (reached("", 0, None, "row"), "running for 2.5 s"),
+            (reached("", 1, None, "row"), "running for 2.5 s: 1 row"),
+            (
+                reached("importing", 120_000, None, "row"),
+                "importing for 2.5 s: 120,000 rows",
+            ),
+            (
+                reached("copying", 12, Some(4_000), "page"),
+                "copying for 2.5 s: 12 of 4,000 pages",
+            ),
+            (
+                reached("copying a\u{1b}[1m\n", 0, None, "row"),
+                "copying a\\x1b[1m\\n for 2.5 s",
+            ),
+        ] {
+            assert_eq!(message(2.5, &reached), said);
+        }
+    }
 }

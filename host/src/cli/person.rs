@@ -1,19 +1,28 @@
 //! Runs a command of the guest's table from the command line.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 use serde_json::{Map, Value};
+use signal_hook::consts::SIGINT;
 
 use super::grants::FileArguments;
 use super::options::Options;
 use super::{Grant, REFUSED, USAGE, aborted, print};
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::command::{Argument, Entry, Shape};
+use crate::sandbox::bindings::server::Interruption;
+use crate::sandbox::budget::Stop;
 use crate::sandbox::person::run_command;
+use crate::sandbox::runner::Runner;
 use crate::terminal;
 
 /// The arguments on the command line; the database comes as FILE or `--db`.
@@ -128,21 +137,37 @@ pub fn run(
         file_arguments.add(argument, &mut given, json)?;
     }
     let streams = file_arguments.write_stdout();
-    let granted = Grant::new(options, false, file.as_deref(), file_arguments.files)?;
+    let options = unhurried(options, matches);
+    let granted = Grant::new(&options, false, file.as_deref(), file_arguments.files)?;
     let settings = granted.command_settings();
     let storage = granted.storage;
     let given = Value::Object(given).to_string();
-    let outcome = run_command(
-        sandbox,
-        &settings,
-        granted.budgets,
-        storage.clone(),
-        &entry.name,
-        &given,
-    );
+    // What goes to the terminal itself would be drawn over.
+    let bar = !(streams && std::io::stdout().is_terminal());
+    let runner = Runner::new(sandbox, granted.budgets)
+        .with_storage(storage.clone())
+        .with_console(bar);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let code = i32::from(ENDED_BY_SIGINT);
+    signal_hook::flag::register_conditional_shutdown(SIGINT, code, interrupted.clone())?;
+    signal_hook::flag::register(SIGINT, interrupted.clone())?;
+    let stop = || {
+        let pressed = interrupted.load(Ordering::Relaxed);
+        pressed.then(|| Stop::Closing(INTERRUPTED.into()))
+    };
+    let outcome = run_command(runner, &settings, &entry.name, &given, stop);
     if storage.output_closed() {
         // Whoever closed the pipe has seen enough.
         return Ok(ExitCode::SUCCESS);
+    }
+    let pressed = interrupted.load(Ordering::Relaxed);
+    if pressed && let Err(Interruption::Stopped(sentence)) = &outcome {
+        // The guest had no time to say what it kept.
+        terminal::complain(format_args!(
+            "{sentence} An open transaction is rolled back when the database is opened next; no \
+             unfinished file is left."
+        ));
+        return Ok(ExitCode::from(ENDED_BY_SIGINT));
     }
     match outcome.map_err(aborted)? {
         // Standard output is taken by what was asked for.
@@ -157,9 +182,33 @@ pub fn run(
             } else {
                 terminal::complain(failure.text);
             }
-            Ok(ExitCode::from(if failure.usage { USAGE } else { REFUSED }))
+            Ok(ExitCode::from(match (pressed, failure.usage) {
+                (true, _) => ENDED_BY_SIGINT,
+                (false, true) => USAGE,
+                (false, false) => REFUSED,
+            }))
         }
     }
+}
+
+/// The exit code of a command that Ctrl-C ends, as shells have it.
+const ENDED_BY_SIGINT: u8 = 130;
+
+/// What a command says that Ctrl-C ends. The second one ends the process at once.
+const INTERRUPTED: &str = "Stopped by Ctrl-C.";
+
+/// The options without the limits of time and work that nobody gave: those are for clients, and a person
+/// can press Ctrl-C.
+fn unhurried(options: &Options, matches: &ArgMatches) -> Options {
+    let given = |flag| matches.value_source(flag) == Some(ValueSource::CommandLine);
+    let mut options = options.clone();
+    if !given("timeout") {
+        options.budgets.timeout = Duration::from_secs(60 * 60 * 24 * 365);
+    }
+    if !given("fuel") {
+        options.budgets.fuel = u64::MAX;
+    }
+    options
 }
 
 /// Text as it stands, also where it is JSON, which the guest reads digit by digit; a number for an integer.

@@ -46,23 +46,27 @@ pub fn show_thread(
     })
 }
 
-/// Runs one command, with the arguments in a JSON object.
+/// Runs one command, with the arguments in a JSON object. `stop` says if it has to end.
 ///
 /// # Errors
 ///
 /// Why the call was aborted.
 pub fn run_command(
-    sandbox: Sandbox,
+    runner: Runner,
     settings: &CommandSettings,
-    budgets: Budgets,
-    storage: Storage,
     name: &str,
     arguments: &str,
+    stop: impl Fn() -> Option<Stop>,
 ) -> Result<Result<String, Failure>, Interruption> {
-    let mut runner = Runner::new(sandbox, budgets)
-        .with_storage(storage)
-        .with_console();
-    runner.call(rest, async |instance| {
+    let mut runner = runner;
+    let attend = |time| {
+        let stopped = stop();
+        if stopped.is_none() {
+            rest(time);
+        }
+        stopped
+    };
+    runner.call(attend, async |instance| {
         let commands = instance.bindings.sqlarium_sandbox_command();
         commands
             .call_run(&mut instance.store, settings, name, arguments)
@@ -89,7 +93,7 @@ impl ShellRunner {
             runner: Runner::new(sandbox, budgets)
                 .with_storage(storage)
                 .with_saved(saved)
-                .with_console(),
+                .with_console(false),
             settings,
         }
     }

@@ -32,7 +32,8 @@ pub struct Runner {
     storage: Option<Storage>,
     client: Option<Client>,
     saved: Option<Arc<SavedState>>,
-    console: Option<Console>,
+    /// Whether the guest prints for a person, and then whether that person sees how far it is.
+    console: Option<bool>,
     record: Record,
     spent: Spent,
     cut_by: Option<&'static str>,
@@ -93,11 +94,11 @@ impl Runner {
         }
     }
 
-    /// Lets the guest print for a person.
+    /// Lets the guest print for a person; `bar` shows how far a command is.
     #[must_use]
-    pub fn with_console(self) -> Self {
+    pub fn with_console(self, bar: bool) -> Self {
         Self {
-            console: Some(Console::new()),
+            console: Some(bar),
             ..self
         }
     }
@@ -179,7 +180,7 @@ impl Runner {
                 data.storage.clone_from(&self.storage);
                 data.client.clone_from(&self.client);
                 data.saved.clone_from(&self.saved);
-                data.console = self.console;
+                data.console = self.console.map(Console::new);
                 data.audit.clone_from(&self.record.audit);
                 data.threads.clone_from(&self.record.threads);
                 let mut store = self.sandbox.store(data);

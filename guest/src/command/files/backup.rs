@@ -346,7 +346,14 @@ pub(crate) fn copy(
 ) -> rusqlite::Result<i32> {
     let backup = Backup::new(from, to)?;
     let mut waited = 0;
+    interrupt.phase("copying", "page", None);
     loop {
+        let reached = backup.progress();
+        let pages = |count: i32| u64::from(count.unsigned_abs());
+        if reached.pagecount > 0 {
+            let done = pages(reached.pagecount - reached.remaining);
+            interrupt.reach(done, pages(reached.pagecount));
+        }
         if interrupt.tick() {
             return Err(code(rusqlite::ffi::SQLITE_INTERRUPT));
         }

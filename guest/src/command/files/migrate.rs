@@ -253,8 +253,11 @@ fn fill(work: Work<'_>, staged_database: &StagedDatabase, object: &Object) -> Re
         .prepare(&stored.insert(&object.name))
         .map_err(|error| staged_database.failure(&error))?;
     let width = stored.columns.len();
+    let phase = format!("copying {}", object.name);
+    work.interrupt().phase(&phase, "row", None);
     let mut rows = from.raw_query();
     while let Some(row) = rows.next().map_err(|error| work.failure(&error, &select))? {
+        work.interrupt().step();
         for index in 0..width {
             let value = row
                 .get_ref(index)

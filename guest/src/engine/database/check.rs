@@ -27,6 +27,7 @@ impl Database {
             // SQLite reads CHECK constraints only then. Without the right to write, the rest is checked.
             let _ = self.begin(Access::Write).and_then(|()| self.end(Ok(())));
         }
+        self.interrupt.phase("checking the file", "row", None);
         let checked =
             self.inspect(
                 |connection| match soundness::check(connection, table, pragma, most) {

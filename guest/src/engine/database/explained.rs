@@ -116,7 +116,10 @@ impl Database {
             let mut given = 0_u64;
             loop {
                 match rows.next() {
-                    Ok(Some(_)) => given += 1,
+                    Ok(Some(_)) => {
+                        given += 1;
+                        self.interrupt.step();
+                    }
                     Ok(None) => break Ok(given),
                     Err(error) => break Err(error),
                 }

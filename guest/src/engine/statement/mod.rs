@@ -178,6 +178,7 @@ pub fn result_set(
             columns = self::columns(row.as_ref());
         }
         seen += 1;
+        interrupt.step();
         if !more {
             let wanted = kept.len() < extent.rows as usize;
             let mut values = Vec::with_capacity(columns.len());

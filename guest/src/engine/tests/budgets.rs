@@ -98,10 +98,12 @@ impl Host for Clock {
 fn a_long_call_reports_progress_about_once_a_second() {
     let host: &Clock = Box::leak(Box::new(Clock(Instant::now())));
     let mut engine = Engine::new(&EngineSettings::default(), OutputLimits::default(), host);
-    let told: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let told: Arc<Mutex<Vec<(Duration, Progress)>>> = Arc::default();
     let list = Arc::clone(&told);
-    let count = move |elapsed| list.lock().unwrap().push(elapsed);
-    engine.interrupt().begin(Some(Box::new(count)));
+    let count = move |elapsed, progress: &Progress| {
+        list.lock().unwrap().push((elapsed, progress.clone()));
+    };
+    engine.interrupt().begin(Some(Box::new(count)), TO_A_CLIENT);
     while host.0.elapsed() < Duration::from_millis(2_300) {
         query(
             &mut engine,
@@ -117,7 +119,11 @@ fn a_long_call_reports_progress_about_once_a_second() {
     .unwrap();
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0] >= Duration::from_secs(1) && told[1] >= told[0] + Duration::from_secs(1));
+    let (first, second) = (&told[0], &told[1]);
+    assert!(first.0 >= TO_A_CLIENT && second.0 >= first.0 + TO_A_CLIENT);
+    // Rows that were given.
+    assert!(first.1.done > 0 && second.1.done > first.1.done, "{told:?}");
+    assert_eq!((first.1.unit, first.1.total), ("row", None));
 }
 
 #[test]

@@ -34,6 +34,7 @@ use super::statement::params::Params;
 use super::*;
 use crate::answer::output::{Output, Rows};
 use crate::answer::value::Value;
+use crate::host::interrupt::{Progress, TO_A_CLIENT};
 use crate::host::{Alone, Interruption, Verdict};
 use crate::settings::Undo;
 

@@ -10,30 +10,44 @@ use super::attend;
 use crate::sandbox::bindings::console::{self, Stream};
 use crate::sandbox::store::StoreData;
 use crate::terminal::Escaper;
+use crate::terminal::bar::Bar;
 
 /// How a terminal shows errors.
 const ERROR: Style = AnsiColor::Red.on_default();
 
 /// A person's standard output and standard error.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Console {
     output: Escaper,
     errors: Escaper,
     /// Whether standard output takes nothing more.
     closed: bool,
+    /// How far the command is, where somebody sees it.
+    bar: Option<Bar>,
 }
 
 impl Console {
-    /// Those of this process.
-    pub fn new() -> Self {
+    /// Those of this process; `bar` shows how far a command is.
+    pub fn new(bar: bool) -> Self {
         Self {
             output: Escaper::for_stream(&io::stdout()),
             errors: Escaper::for_stream(&io::stderr()),
             closed: false,
+            bar: bar.then(Bar::new).flatten(),
+        }
+    }
+
+    /// Shows how far the command is.
+    pub fn show(&mut self, line: &str) {
+        if let Some(bar) = &mut self.bar {
+            bar.show(line);
         }
     }
 
     fn print(&mut self, stream: Stream, bytes: &[u8]) -> bool {
+        if let Some(bar) = &mut self.bar {
+            bar.clear();
+        }
         match stream {
             Stream::Output => {
                 let mut out = io::stdout().lock();

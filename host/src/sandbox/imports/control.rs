@@ -54,10 +54,10 @@ pub fn add_to_linker(to: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })?;
     to.func_wrap_async(
         "notify",
-        |store: Store<'_>,
+        |mut store: Store<'_>,
          (line,): (String,)|
          -> Box<dyn Future<Output = Result<()>> + Send + '_> {
-            let sent = notify(store.data(), line);
+            let sent = notify(store.data_mut(), line);
             Box::new(async move {
                 sent?;
                 // The supervisor passes it on before the next one can be made.
@@ -144,11 +144,15 @@ async fn wait(budget: &CallBudget, ms: u32) -> Verdict {
     verdict(budget)
 }
 
-/// Hands a line to whoever sends it.
-fn notify(data: &StoreData, line: String) -> Result<()> {
+/// Hands a line to whoever sends it, or shows it to a person.
+fn notify(data: &mut StoreData, line: String) -> Result<()> {
     data.in_time()?;
     if line.len() as u64 >= data.budget.budgets().reply || line.contains('\n') {
         bail!("the guest sent a line that is too long or not one line");
+    }
+    if let Some(console) = &mut data.console {
+        console.show(&line);
+        return Ok(());
     }
     let client = data.client.as_ref();
     let Some(notifications) = client.and_then(|client| client.notifications.as_ref()) else {

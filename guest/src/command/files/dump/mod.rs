@@ -323,6 +323,8 @@ impl<'a> Dump<'a> {
         if width == first {
             return Ok(());
         }
+        work.interrupt()
+            .phase(&format!("dumping {}", object.name), "row", None);
         // A result has no room for the rowid of the widest tables, nor has an INSERT.
         let apart = stored.with_rowid && width > MOST_COLUMNS;
         let (numbers, values) = stored.columns.split_at(usize::from(apart));
@@ -346,6 +348,7 @@ impl<'a> Dump<'a> {
             if self.full {
                 break;
             }
+            work.interrupt().step();
             let (mut begin, mut start, mut renumbered) = (&plain, first, None);
             if stored.with_rowid {
                 let rowid = match &mut numbers {

@@ -95,6 +95,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
         let failed = |error| files.failure(&error);
         let (mut count, mut lost) = (0_u64, vec![0_u64; columns.len()]);
         let mut cut = false;
+        work.interrupt().phase("exporting", "row", None);
         let mut rows = statement.raw_query();
         let mut values = vec![Value::Null; columns.len()];
         while let Some(row) = rows.next().map_err(|error| work.failure(&error, &sql))? {
@@ -112,6 +113,7 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
                 break;
             }
             count += 1;
+            work.interrupt().step();
         }
         if count == 0 {
             empty(&format, &columns, &mut text_output).map_err(failed)?;

@@ -315,6 +315,8 @@ impl Job<'_> {
     /// Inserts all records.
     fn fill(&self, work: Work<'_>, plan: &Plan, rows: &mut Rows<'_>) -> Result<Report, Failure> {
         let mut report = Report::new(plan);
+        let interrupt = work.interrupt();
+        interrupt.phase("importing", "row", None);
         let sql = plan.insert(self.table, |_| true);
         let mut insert = work.write(&sql)?;
         let mut fewer = Inserts::default();
@@ -323,6 +325,7 @@ impl Job<'_> {
             self.read_first(rows, &mut record)?;
         }
         while self.read(rows, &mut record)? {
+            interrupt.step();
             if !self.is_json() && record.is_blank() && plan.width > 1 {
                 report.blank += 1;
                 continue;

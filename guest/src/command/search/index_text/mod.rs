@@ -59,6 +59,8 @@ pub(crate) fn run(context: &mut Context, arguments: &Arguments) -> Result<Output
     let tokenizer = arguments.text("tokenizer").unwrap_or(TOKENIZERS[0]);
     let database = context.engine.database(arguments.db())?;
     let plan = database.inspect(|connection| plan(connection, name, wanted.as_deref()))??;
+    context.engine.interrupt().phase("indexing", "row", None);
+    let database = context.engine.database(arguments.db())?;
     let mut output = database.batch(&plan.sql(tokenizer))?;
     let rows = output
         .rows
