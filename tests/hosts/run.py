@@ -309,11 +309,11 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = [(case, [pool.submit(play, case, host) for host in playing]) for case in chosen]
         problems = []
-        print(f"{'':40}" + "".join(f"{host.name:26}" for host in playing))
+        print(f"{'':46}" + "".join(f"{host.name:26}" for host in playing))
         for case, row in rows:
             cells = [cell.result() for cell in row]
             problems += [f"{host.name}: {problem}" for host, (_, problem) in zip(playing, cells) if problem]
-            print((f"{case.name:40}" + "".join(f"{fate:26}" for fate, _ in cells)).rstrip(), flush=True)
+            print((f"{case.name:46}" + "".join(f"{fate:26}" for fate, _ in cells)).rstrip(), flush=True)
     built = digest(options.component)
     for host in playing:
         print(f"{host.name} runs the component {host.digest}")
