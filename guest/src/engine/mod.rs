@@ -6,11 +6,14 @@
 //! - [`statement`]: one statement, its values in and out, its errors.
 //! - [`schema`]: the schema, as queries of our own see it.
 //! - [`undo`]: what a transaction changes, for a dry run and to undo it.
-//! - [`vfs`]: SQLite's files over [`crate::storage`].
+//! - [`vfs`]: SQLite's files over [`crate::storage`]. `libc`: functions that SQLite's C code calls.
 
 pub(crate) mod connection;
 pub(crate) mod database;
 pub(crate) mod guard;
+// Natively the C library's own are faster.
+#[cfg(any(target_family = "wasm", test))]
+mod libc;
 pub(crate) mod schema;
 pub mod statement;
 pub(crate) mod undo;
