@@ -61,7 +61,7 @@ pub const TO_A_CLIENT: Duration = Duration::from_secs(1);
 pub const TO_A_PERSON: Duration = Duration::from_millis(500);
 
 /// How long one wait for a lock takes at most, so that a cancellation is heard soon.
-const WAIT_STEP_MS: u32 = 50;
+const LONGEST_WAIT_MS: u32 = 50;
 
 /// One call's line to the host; shared by all connections of an engine.
 pub struct InterruptCheck {
@@ -217,7 +217,10 @@ impl InterruptCheck {
 
     /// Waits for a lock, up to `budget_ms` in all when `waited_ms` have gone by; whether to try again.
     pub fn wait(&self, waited_ms: &mut u32, budget_ms: u32) -> bool {
-        let step = WAIT_STEP_MS.min(budget_ms.saturating_sub(*waited_ms));
+        // A lock that others take in turn is free for moments, so it is tried often at first.
+        let step = (*waited_ms / 64)
+            .clamp(1, LONGEST_WAIT_MS)
+            .min(budget_ms.saturating_sub(*waited_ms));
         if step == 0 {
             return false;
         }
@@ -452,6 +455,22 @@ mod tests {
         let slower = |number| if number < 500 { 10 } else { 200 };
         let (_, longest) = asked(by_clock, slower);
         assert!(longest <= 20_000, "{longest}");
+    }
+
+    #[test]
+    fn a_lock_is_tried_often_at_first_and_now_and_then_later() {
+        let check = InterruptCheck::new(&crate::host::Alone);
+        let (mut waited, mut steps) = (0, Vec::new());
+        while let before = waited
+            && check.wait(&mut waited, 5_000)
+        {
+            steps.push(waited - before);
+        }
+        assert_eq!(waited, 5_000);
+        assert_eq!(steps[..64], [1; 64]);
+        assert_eq!(steps.iter().max(), Some(&50));
+        // By hosts that cannot block, too.
+        assert!(steps.len() < 500, "{}", steps.len());
     }
 
     #[test]
