@@ -60,7 +60,7 @@ playground:
 	@node web/serve.mjs "$(CARGO_TARGET_DIR)/web"
 
 bench: build
-	@cargo bench --locked --workspace --bench '*'
+	@cargo bench --quiet --locked --workspace --bench bench -- $(SECTIONS)
 
 install: setup
 	@cargo install --path host --locked
