@@ -1,5 +1,6 @@
 //! The C compiler for SQLite's WebAssembly build.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -10,7 +11,13 @@ use crate::environment::Environment;
 
 /// SQLite leaves out its own operating system layer; the guest's VFS takes its
 /// place. sqlite-vec leaves out its reader of files, which would import wasi:filesystem.
-const FLAGS: &str = "-DSQLITE_OS_OTHER=1 -DSQLITE_VEC_OMIT_FS=1";
+const FLAGS: &str = "-DSQLITE_OS_OTHER=1 -DSQLITE_VEC_OMIT_FS=1 -msimd128";
+
+/// What every C file starts with.
+const FIRST: &str = "guest/component/c/first.h";
+
+/// What SQLite does natively, as clang's profile; `guest/component/profile/make` makes it.
+const PROFILE: &str = "guest/component/profile/sqlite.profdata";
 
 /// Where Linux distributions keep wasi-libc's headers.
 const HEADERS: [&str; 4] = [
@@ -63,7 +70,7 @@ impl Compiler {
             cc,
             ar: None,
             flags: vec![format!(
-                "--sysroot={}",
+                "\"--sysroot={}\"",
                 sdk.join("share/wasi-sysroot").display()
             )],
         })
@@ -85,7 +92,7 @@ impl Compiler {
             cc: "clang".into(),
             ar: None,
             // Not /usr/include, which belongs to this machine.
-            flags: vec![format!("-isystem{}", headers.display())],
+            flags: vec![format!("\"-isystem{}\"", headers.display())],
         })
     }
 
@@ -130,6 +137,44 @@ impl Compiler {
         Ok(None)
     }
 
+    /// Adds what every C file starts with, and the profile of what SQLite does; not that one where the
+    /// compiler reads profiles of other versions alone. Its trial goes into `directory`.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be read.
+    pub fn with_files(mut self, workspace: &Path, directory: &Path) -> Result<Self> {
+        let mut hasher = DefaultHasher::new();
+        let mut file = |name: &str| -> Result<String> {
+            let path = workspace.join(name);
+            let content =
+                fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            content.hash(&mut hasher);
+            Ok(path.display().to_string())
+        };
+        let (first, profile) = (file(FIRST)?, file(PROFILE)?);
+        self.flags.push(format!("-include \"{first}\""));
+        let probe = directory.join("probe.c");
+        fs::write(&probe, "int probe;\n")
+            .with_context(|| format!("cannot write {}", probe.display()))?;
+        let tried = Command::new(&self.cc)
+            .args(["--target=wasm32-wasip2", "-c"])
+            .args([&probe, Path::new("-o"), &probe.with_extension("o")])
+            .arg(format!("-fprofile-instr-use={profile}"))
+            .stdin(Stdio::null())
+            .output();
+        if tried.is_ok_and(|tried| tried.status.success()) {
+            self.flags
+                .push(format!("\"-fprofile-instr-use={profile}\""));
+            // sqlite-vec has none.
+            self.flags.push("-Wno-profile-instr-unprofiled".into());
+        }
+        // For cargo, which compiles again where flags differ.
+        self.flags
+            .push(format!("-DSQLARIUM_FILES={:x}", hasher.finish()));
+        Ok(self)
+    }
+
     /// Sets the variables that the `cc` crate reads in the nested build.
     pub fn configure(&self, cargo: &mut Command) {
         let mut flags = self.flags.join(" ");
@@ -137,7 +182,9 @@ impl Compiler {
         flags.push_str(FLAGS);
         cargo
             .env("CC_wasm32_wasip2", &self.cc)
-            .env("CFLAGS_wasm32_wasip2", flags.trim_start());
+            .env("CFLAGS_wasm32_wasip2", flags.trim_start())
+            // Paths in them may have spaces.
+            .env("CC_SHELL_ESCAPED_FLAGS", "1");
         match &self.ar {
             Some(ar) => cargo.env("AR_wasm32_wasip2", ar),
             None => cargo.env_remove("AR_wasm32_wasip2"),

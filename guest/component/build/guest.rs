@@ -32,7 +32,8 @@ pub fn build(environment: &Environment, package: &str) -> Result<PathBuf> {
     // it has several names, and cargo would compile SQLite again for a compiler of another name.
     fs::create_dir_all(&directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
-    let compiler = Compiler::find(environment, &directory)?;
+    let compiler =
+        Compiler::find(environment, &directory)?.with_files(&environment.workspace, &directory)?;
 
     let mut cargo = Command::new(env::var_os("CARGO").context("cargo did not set CARGO")?);
     remove_outer_variables(&mut cargo);

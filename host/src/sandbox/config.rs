@@ -26,7 +26,6 @@ pub fn config() -> Config {
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_extended_const(false)
-        .wasm_relaxed_simd(false)
-        .wasm_simd(false);
+        .wasm_relaxed_simd(false);
     config
 }
