@@ -4,7 +4,8 @@
 //! Written apart from what puts the counter in (`guest/component/build/meter`), and sharing no code
 //! with it. What holds of each module that is metered:
 //!
-//! - each loop begins by counting, and so does a function of each cycle of calls, by tables too;
+//! - each loop begins by counting, and so does a function of each cycle of calls, by tables too; where a
+//!   local stands for the counter in a loop, that loop does nothing else that counts or writes the local;
 //! - from one count to the next there is a bounded number of instructions, and copies of memory
 //!   take from the counter by their length;
 //! - nothing else writes the counter, and nothing but its functions calls `control.meter`;
@@ -22,16 +23,16 @@ use wasmparser::{
     Validator,
 };
 
+mod flow;
 mod resources;
+
+use flow::{Counter, Flow, flow};
 
 /// The most that may be used uncounted at a time, in units.
 const MOST_UNCOUNTED: i64 = 1_000_000;
 
 /// The most instructions from one count to the next.
 const LONGEST: u64 = 1_000_000_000;
-
-/// The longest copy that costs nothing, in bytes.
-const SMALL_COPY: i32 = 4096;
 
 /// Checks every module of a component.
 ///
@@ -83,23 +84,6 @@ struct Module<'a> {
     table: HashSet<u32>,
     bodies: Vec<FunctionBody<'a>>,
     starts: bool,
-}
-
-/// The functions and globals of the counter.
-struct Counter {
-    meter: u32,
-    left: u32,
-    quiet: u32,
-    refill: u32,
-}
-
-/// What one function does between counting.
-#[derive(Default)]
-struct Flow {
-    counts: bool,
-    instructions: u64,
-    calls: Vec<u32>,
-    indirect: u64,
 }
 
 type Code<'a> = Vec<Operator<'a>>;
@@ -404,102 +388,4 @@ fn code<'a>(body: &FunctionBody<'a>) -> Result<Code<'a>> {
         .get_operators_reader()?
         .into_iter()
         .collect::<Result<_, _>>()?)
-}
-
-/// Walks through a function: its loops count, its copies pay, and nothing else touches the counter.
-fn flow(counter: &Counter, code: &[Operator<'_>]) -> Result<Flow> {
-    let &Counter {
-        meter,
-        left,
-        quiet,
-        refill,
-    } = counter;
-    let get = Operator::GlobalGet { global_index: left };
-    let set = Operator::GlobalSet { global_index: left };
-    let count = [
-        get.clone(),
-        Operator::I64Const { value: 1 },
-        Operator::I64Sub,
-        set.clone(),
-        get.clone(),
-        Operator::I64Const { value: 0 },
-        Operator::I64LtS,
-        Operator::If {
-            blockty: BlockType::Empty,
-        },
-        Operator::Call {
-            function_index: refill,
-        },
-        Operator::End,
-    ];
-    let counts = |at: usize| code[at..].starts_with(&count);
-    let mut flow = Flow {
-        counts: counts(0),
-        ..Flow::default()
-    };
-    let mut at = if flow.counts { count.len() } else { 0 };
-    while at < code.len() {
-        flow.instructions += 1;
-        match &code[at] {
-            Operator::Loop { .. } => {
-                ensure!(counts(at + 1), "a loop does not count");
-                at += count.len();
-            }
-            Operator::LocalTee { local_index } if code[at + 1..].first() == Some(&get) => {
-                let pay = [
-                    get.clone(),
-                    Operator::LocalGet {
-                        local_index: *local_index,
-                    },
-                    Operator::I64ExtendI32U,
-                    Operator::I64Const { value: 6 },
-                    Operator::I64ShrU,
-                    Operator::I64Sub,
-                    set.clone(),
-                ];
-                ensure!(code[at + 1..].starts_with(&pay), "the counter is read");
-                at += pay.len();
-                ensure!(
-                    matches!(
-                        code[at + 1],
-                        Operator::MemoryCopy { .. } | Operator::MemoryFill { .. }
-                    ),
-                    "something pays that copies nothing"
-                );
-                at += 1;
-            }
-            Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } => {
-                let small = at > 0
-                    && matches!(code[at - 1], Operator::I32Const { value } if (0..=SMALL_COPY).contains(&value));
-                ensure!(small, "a copy does not pay");
-            }
-            Operator::GlobalGet { global_index } | Operator::GlobalSet { global_index } => {
-                ensure!(
-                    ![left, quiet].contains(global_index),
-                    "the counter is touched"
-                );
-            }
-            Operator::Call { function_index } => {
-                ensure!(
-                    ![meter, refill].contains(function_index),
-                    "the meter is called"
-                );
-                flow.calls.push(*function_index);
-            }
-            Operator::CallIndirect { .. } => flow.indirect += 1,
-            Operator::TableGrow { .. }
-            | Operator::TableFill { .. }
-            | Operator::TableCopy { .. }
-            | Operator::TableInit { .. }
-            | Operator::TableSet { .. }
-            | Operator::RefFunc { .. }
-            | Operator::CallRef { .. }
-            | Operator::ReturnCall { .. }
-            | Operator::ReturnCallIndirect { .. }
-            | Operator::ReturnCallRef { .. } => bail!("{:?} is not metered", code[at]),
-            _ => {}
-        }
-        at += 1;
-    }
-    Ok(flow)
 }

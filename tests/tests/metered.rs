@@ -11,13 +11,26 @@ use wasmparser::{Operator, Parser, Payload, TypeRef};
 
 const NOP: u8 = 0x01;
 const LOOP: u8 = 0x03;
+const CALL: u8 = 0x10;
+const DROP: u8 = 0x1a;
+const LOCAL_GET: u8 = 0x20;
+const LOCAL_SET: u8 = 0x21;
+const LOCAL_TEE: u8 = 0x22;
+const GLOBAL_GET: u8 = 0x23;
+const GLOBAL_SET: u8 = 0x24;
 
-/// The instructions that count a unit: the counter's index twice, then that of what refills it.
+/// The instructions that count a unit, and where their parts are.
 struct Count {
     at: Range<usize>,
+    /// The constant that is taken away.
     lessens: usize,
+    /// What says that it is too little.
     compares: usize,
-    calls: usize,
+    /// The index of what refills.
+    refills: Range<usize>,
+    /// What the counter becomes, where a local stands for it: the instruction that writes it, and the one
+    /// before the loop that reads it into the local.
+    kept: Option<[Range<usize>; 2]>,
 }
 
 /// Finds them all, by their bytes.
@@ -25,36 +38,61 @@ fn counts(component: &[u8]) -> Vec<Count> {
     let mut counts = Vec::new();
     let mut at = 0;
     while at + 40 < component.len() {
-        let start = at;
-        at += 1;
-        let Some(left) = index(component, start, 0x23) else {
-            continue;
-        };
-        // i64.const 1, i64.sub, global.set
-        let lessens = left.end;
-        let get = &component[start + 1..left.end];
-        let mut expected = vec![0x42, 1, 0x7d, 0x24];
-        expected.extend(get);
-        expected.push(0x23);
-        expected.extend(get);
-        // i64.const 0, i64.lt_s, if, call
-        expected.extend([0x42, 0, 0x53, 0x04, 0x40]);
-        if !component[lessens..].starts_with(&expected) {
-            continue;
+        match plain(component, at).or_else(|| kept(component, at)) {
+            Some(count) => {
+                at = count.at.end;
+                counts.push(count);
+            }
+            None => at += 1,
         }
-        let call = lessens + expected.len();
-        let Some(refill) = index(component, call, 0x10) else {
-            continue;
-        };
-        counts.push(Count {
-            at: start..refill.end + 1,
-            lessens: lessens + 1,
-            compares: call - 3,
-            calls: call,
-        });
-        at = refill.end;
     }
     counts
+}
+
+/// A count in the counter itself, at this place.
+fn plain(component: &[u8], start: usize) -> Option<Count> {
+    let left = index(component, start, GLOBAL_GET)?;
+    let get = &component[left.clone()];
+    let (at, lessens) = take(component, left.end, &[&[0x42, 1, 0x7d, GLOBAL_SET], get])?;
+    let (at, _) = take(component, at, &[&[GLOBAL_GET], get])?;
+    let (call, compares) = take(component, at, &[&[0x42, 0, 0x53, 0x04, 0x40]])?;
+    let refill = index(component, call, CALL)?;
+    Some(Count {
+        at: start..refill.end + 1,
+        lessens: lessens + 1,
+        compares: compares + 2,
+        refills: call..refill.end,
+        kept: None,
+    })
+}
+
+/// A count in a local that stands for the counter, at this place: within a loop.
+fn kept(component: &[u8], start: usize) -> Option<Count> {
+    let local = index(component, start, LOCAL_GET)?;
+    let get = &component[local.clone()];
+    let (set, lessens) = take(component, local.end, &[&[0x42, 1, 0x7d, LOCAL_TEE], get])?;
+    let left = index(component, set, GLOBAL_SET)?;
+    let (at, _) = take(component, left.end, &[&[LOCAL_GET], get])?;
+    let (call, compares) = take(component, at, &[&[0x42, 0, 0x53, 0x04, 0x40]])?;
+    let refill = index(component, call, CALL)?;
+    let again = index(component, refill.end, GLOBAL_GET)?;
+    let (end, _) = take(component, again.end, &[&[LOCAL_SET], get, &[0x0b]])?;
+    // The loop has no parameters: its opcode and one byte.
+    let before = start - 2 - 1 - get.len();
+    Some(Count {
+        at: start..end,
+        lessens: lessens + 1,
+        compares: compares + 2,
+        refills: call..refill.end,
+        kept: Some([set..left.end, before..start - 2]),
+    })
+}
+
+/// Where bytes end that are at this place, and where they begin; none if others are there.
+fn take(component: &[u8], at: usize, parts: &[&[u8]]) -> Option<(usize, usize)> {
+    let bytes = parts.concat();
+    let found = component.get(at..)?.starts_with(&bytes);
+    found.then_some((at + bytes.len(), at))
 }
 
 /// The bytes of an index after this opcode, at this place.
@@ -84,8 +122,16 @@ fn the_component_counts_and_none_passes_without_a_part_of_the_counter() {
     let counts = counts(&component);
     assert!(counts.len() > 5_000, "{} counts", counts.len());
     // As many of them as a test has time for, from all over the component.
-    for count in counts.iter().step_by(counts.len() / 8) {
+    let (kept, plain): (Vec<&Count>, Vec<&Count>) =
+        counts.iter().partition(|count| count.kept.is_some());
+    assert!(kept.len() > 500, "{} in loops that keep it", kept.len());
+    let some = |counts: &[&Count]| counts.len() / 4;
+    let chosen = plain.iter().step_by(some(&plain));
+    for count in chosen.chain(kept.iter().step_by(some(&kept))) {
         let Range { start, end } = count.at;
+        let nops = |range: &Range<usize>| vec![NOP; range.len()];
+        // Whatever is on the stack goes.
+        let dropped = |range: &Range<usize>| [vec![DROP], vec![NOP; range.len() - 1]].concat();
         let mut mutants = vec![
             ("no less", changed(&component, count.lessens, &[0])),
             (
@@ -94,18 +140,23 @@ fn the_component_counts_and_none_passes_without_a_part_of_the_counter() {
             ),
             (
                 "no refill",
-                changed(&component, count.calls, &vec![NOP; end - 1 - count.calls]),
+                changed(&component, count.refills.start, &nops(&count.refills)),
             ),
         ];
         // At the beginning of a function it may be one count of several in a circle.
         if component[start - 2] == LOOP {
-            mutants.push((
-                "nothing",
-                changed(&component, start, &vec![NOP; end - start]),
-            ));
+            mutants.push(("nothing", changed(&component, start, &nops(&count.at))));
+        }
+        if let Some([written, read]) = &count.kept {
+            let forgotten = changed(&component, written.start, &dropped(written));
+            mutants.push(("what is kept is not written", forgotten));
+            if component[start - 2] == LOOP {
+                let stale = changed(&component, read.start, &dropped(read));
+                mutants.push(("what is kept is old", stale));
+            }
         }
         for (what, mutant) in mutants {
-            assert!(metered::check(&mutant).is_err(), "{what} at {start}");
+            assert!(metered::check(&mutant).is_err(), "{what} at {start}..{end}");
         }
     }
 }

@@ -51,13 +51,31 @@ impl Counter {
             .global_get(self.left)
             .i64_const(0)
             .i64_lt_s();
-        hints.push(BranchHint {
-            branch_func_offset: u32::try_from(body.byte_len()).expect("a function is short"),
-            branch_hint_value: 0,
-        });
+        hints.push(unlikely(body));
         body.instructions()
             .if_(BlockType::Empty)
             .call(self.refill)
+            .end();
+    }
+
+    /// Counts one unit where a local holds what is left: no turn of a loop has to wait until what the
+    /// last one stored can be loaded again.
+    fn count_kept(&self, local: u32, body: &mut Function, hints: &mut Vec<BranchHint>) {
+        body.instructions()
+            .local_get(local)
+            .i64_const(1)
+            .i64_sub()
+            .local_tee(local)
+            .global_set(self.left)
+            .local_get(local)
+            .i64_const(0)
+            .i64_lt_s();
+        hints.push(unlikely(body));
+        body.instructions()
+            .if_(BlockType::Empty)
+            .call(self.refill)
+            .global_get(self.left)
+            .local_set(local)
             .end();
     }
 
@@ -142,9 +160,10 @@ impl Counter {
             ));
             length += count;
         }
-        if !copies.is_empty() {
-            locals.push((1, ValType::I32));
-        }
+        // Their places do not depend on whether they are needed.
+        let (copied, kept) = (length, length + 1);
+        locals.extend([(1, ValType::I32), (1, ValType::I64)]);
+        let mut tight = tight_loops(original)?.into_iter();
         let mut body = Function::new(locals);
         let mut hints = Vec::new();
         if counts {
@@ -160,6 +179,13 @@ impl Counter {
             let operator = operators.read()?;
             let next = operators.original_position() - start;
             match operator {
+                Operator::Loop { .. } if tight.next() == Some(true) => {
+                    body.raw(code[done..at].iter().copied());
+                    body.instructions().global_get(self.left).local_set(kept);
+                    body.raw(code[at..next].iter().copied());
+                    self.count_kept(kept, &mut body, &mut hints);
+                    done = next;
+                }
                 Operator::Loop { .. } => {
                     body.raw(code[done..next].iter().copied());
                     self.count(&mut body, &mut hints);
@@ -185,7 +211,7 @@ impl Counter {
                     if copies.contains(&at) =>
                 {
                     body.raw(code[done..at].iter().copied());
-                    self.charge(&mut body, length);
+                    self.charge(&mut body, copied);
                     done = at;
                 }
                 _ => {}
@@ -210,6 +236,45 @@ impl Counter {
             .i64_sub()
             .global_set(self.left);
     }
+}
+
+/// Says of the branch that comes next that it is hardly ever taken.
+fn unlikely(body: &Function) -> BranchHint {
+    BranchHint {
+        branch_func_offset: u32::try_from(body.byte_len()).expect("a function is short"),
+        branch_hint_value: 0,
+    }
+}
+
+/// For each loop of a function, in its order, whether nothing in it counts but its turns.
+fn tight_loops(body: &FunctionBody<'_>) -> Result<Vec<bool>> {
+    let mut tight = Vec::new();
+    // Which loop each block is, from the outermost to the one that is gone through.
+    let mut blocks: Vec<Option<usize>> = vec![None];
+    for operator in body.get_operators_reader()? {
+        match operator? {
+            Operator::Block { .. } | Operator::If { .. } => blocks.push(None),
+            Operator::Loop { .. } => {
+                for outer in blocks.iter().flatten() {
+                    tight[*outer] = false;
+                }
+                blocks.push(Some(tight.len()));
+                tight.push(true);
+            }
+            Operator::End => drop(blocks.pop()),
+            Operator::Call { .. }
+            | Operator::CallIndirect { .. }
+            | Operator::MemoryCopy { .. }
+            | Operator::MemoryFill { .. } => {
+                for outer in blocks.iter().flatten() {
+                    tight[*outer] = false;
+                }
+            }
+            other @ (Operator::TryTable { .. } | Operator::Try { .. }) => bail!("it has {other:?}"),
+            _ => {}
+        }
+    }
+    Ok(tight)
 }
 
 /// Where a function copies memory, unless it is known to be little.
