@@ -395,7 +395,7 @@ mod tests {
             ),
             (
                 reached("copying a\u{1b}[1m\n", 0, None, "row"),
-                "copying a\\x1b[1m\\n for 2.5 s",
+                "copying a\\u001b[1m\\n for 2.5 s",
             ),
         ] {
             assert_eq!(message(2.5, &reached), said);
