@@ -168,12 +168,12 @@ impl Record {
         let entry = entry(call)?;
         let unknown = self.host.append(thread, entry.get().as_bytes());
         let known = self.known.take().filter(|(id, _)| id == thread && !unknown);
-        let (id, mut calls) = match known {
-            Some(known) => known,
-            None => (thread.to_owned(), self.recalled(thread)),
+        let (id, mut calls, recalled) = match known {
+            Some((id, calls)) => (id, calls, false),
+            None => (thread.to_owned(), self.recalled(thread), true),
         };
         // What was recalled ends with it, where the host remembers anything.
-        if !unknown || calls.is_empty() {
+        if !recalled || calls.is_empty() {
             calls.push_back(entry);
             let surplus = calls.len().saturating_sub(CALLS);
             calls.drain(..surplus);

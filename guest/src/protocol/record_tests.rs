@@ -164,13 +164,17 @@ fn a_call_that_was_aborted_is_in_its_thread() {
     let line = in_thread(&json!({"sql": "x"}));
     recorder(host).answer(line.as_bytes());
     let reason = Interruption::Stopped("It took too long.".into());
-    let reply = recorder(host)
+    let mut session = recorder(host);
+    let reply = session
         .interrupted(line.as_bytes(), &reason)
         .expect("a reply");
     let reply = json(&reply);
     assert_eq!(reply["result"]["isError"], true);
     let calls = &reply["result"]["_meta"]["sqlarium/session"]["calls"];
     assert_eq!(calls.as_array().map(Vec::len), Some(1));
+    // The instance that said so goes on, and counts the next call once.
+    let next = remembered(&mut session, &line);
+    assert_eq!(next["calls"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
