@@ -57,7 +57,10 @@ fn the_same_call_in_the_same_state_uses_the_same_fuel_to_the_unit() {
         ("exec", TABLE),
         ("exec", rows),
         ("query", "SELECT nothing"),
-        ("query", "SELECT data FROM t ORDER BY data DESC LIMIT 20"),
+        (
+            "query",
+            "SELECT data FROM t ORDER BY data DESC LIMIT 20 OFFSET 20000",
+        ),
         (
             "query",
             "SELECT count(*) FROM t a JOIN t b ON b.id = length(a.data) * 100",
