@@ -192,7 +192,7 @@ fn the_audit_has_a_line_for_the_start_and_for_each_call() {
     let mut server = Server::ready(words);
     server.call(
         "query",
-        json!({"sql": "SELECT 1 UNION SELECT 2", "params": {"a": "secret"}}),
+        json!({"sql": "SELECT :a UNION SELECT 2", "params": {"a": "secret"}}),
     );
     server.call("exec", json!({"sql": "INSERT INTO t VALUES (1), (2), (3)"}));
     server.refusal("query", json!({"sql": "SELEKT"}));

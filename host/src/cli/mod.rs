@@ -256,7 +256,8 @@ fn root_command(catalog: &[Entry]) -> Command {
         }
         root = root.subcommand(command);
     }
-    Options::augment_args(root).about(
+    // Behind those of each subcommand.
+    Options::augment_args(root.next_display_order(100)).about(
         "A SQLite database behind glass: an agent can ask it anything, and touch nothing else",
     )
 }
