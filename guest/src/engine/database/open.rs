@@ -90,6 +90,7 @@ impl Database {
         };
         // What has to be put right first, which means writing.
         let mut wrong: Option<rusqlite::Error> = None;
+        let mut alone = false;
         let failure = loop {
             if let Err(failure) = self.open(access) {
                 break match &wrong {
@@ -116,6 +117,16 @@ impl Database {
                 Err(error) if wrong.is_none() && needs_writing(&error) && self.may_upgrade() => {
                     access = Access::Write;
                     wrong = Some(error);
+                }
+                // A log whose index this host cannot share is used by one alone, or not at all.
+                Err(error) if is_without_index(&error, self.link.as_ref()) => {
+                    if access == Access::Read || alone {
+                        break unshared(&self.title);
+                    }
+                    alone = true;
+                    if let Err(failure) = self.trusted("PRAGMA locking_mode=EXCLUSIVE") {
+                        break failure;
+                    }
                 }
                 Err(error) => {
                     let wrong = wrong.filter(|_| cannot_write(&error));
@@ -264,6 +275,23 @@ impl Database {
                 .execute_batch("PRAGMA query_only=OFF; PRAGMA wal_checkpoint(TRUNCATE)");
         }
     }
+}
+
+/// Whether the log of an open database cannot be read since this host has no memory for its index.
+fn is_without_index(error: &rusqlite::Error, link: Option<&OpenConnection>) -> bool {
+    error.sqlite_error_code() == Some(ffi::ErrorCode::CannotOpen)
+        && link.is_some_and(|link| !vfs::shares_memory(&link.connection))
+}
+
+/// The refusal of a database in WAL mode where its index cannot be shared.
+fn unshared(title: &str) -> Failure {
+    Failure::new(
+        Status::InvalidState,
+        format!(
+            "{title} is in WAL mode, whose index programs share in memory, and this host cannot share memory."
+        ),
+    )
+    .hint("Open it for writing where nobody else uses it, or switch it with PRAGMA journal_mode=DELETE in another program.")
 }
 
 /// Whether a journal has to be rolled back before anything can be read.

@@ -63,6 +63,27 @@ pub(crate) fn has_moved(connection: &Connection) -> bool {
     code == ffi::SQLITE_OK && moved != 0
 }
 
+/// Whether the file of a connection's database can have a write-ahead log whose index programs share.
+pub(crate) fn shares_memory(connection: &Connection) -> bool {
+    let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+    // SAFETY: the connection is open, and the argument is what the opcode takes. The file lives as long as the
+    // connection, and its methods are those of the file layer, or none.
+    unsafe {
+        let code = ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_FILE_POINTER,
+            ptr::from_mut(&mut file).cast(),
+        );
+        code == ffi::SQLITE_OK
+            && file.as_ref().is_some_and(|file| {
+                file.pMethods
+                    .as_ref()
+                    .is_some_and(|methods| methods.iVersion >= 2 && methods.xShmMap.is_some())
+            })
+    }
+}
+
 /// What a registered file layer works with.
 struct Layer {
     storage: &'static dyn Storage,
