@@ -115,10 +115,10 @@ impl Found {
                 }
                 return Ok(());
             }
-            CanonicalFunction::ResourceDrop { resource: index } => {
-                if self.own.contains(&resource(types, *index)?) {
-                    self.drops.insert(self.functions);
-                }
+            CanonicalFunction::ResourceDrop { resource: index }
+                if self.own.contains(&resource(types, *index)?) =>
+            {
+                self.drops.insert(self.functions);
             }
             _ => {}
         }
