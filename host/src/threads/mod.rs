@@ -151,7 +151,7 @@ impl Threads {
             .spawn(move || writer.run());
         Self {
             shared,
-            writer: spawned.map_err(|error| log(error)).ok(),
+            writer: spawned.map_err(log).ok(),
         }
     }
 
