@@ -25,6 +25,9 @@ use std::env;
 
 use report::Report;
 
+/// Measures, and adds what it found.
+type Section = fn(&mut Report);
+
 fn main() {
     let mut arguments: Vec<String> = env::args().skip(1).collect();
     // cargo's own word.
@@ -32,7 +35,7 @@ fn main() {
     if arguments.first().is_some_and(|first| first == native::WORD) {
         return native::serve(arguments.get(1).map_or(":memory:", String::as_str));
     }
-    let sections: [(&str, fn(&mut Report)); 7] = [
+    let sections: [(&str, Section); 7] = [
         ("mix", mix::run),
         ("pages", pages::run),
         ("commits", commits::run),
