@@ -67,6 +67,10 @@ impl Database {
             outcome: RefCell::default(),
         });
         recorder.add_sql(sql);
+        if recorder.history.is_unseen(&self.title) {
+            // What the state of the database does not tell, its pages do.
+            self.look_back()?;
+        }
         let interrupt = Arc::clone(&self.interrupt);
         let before_commit = recorder.before_commit(move |on| interrupt.mute(on));
         let history = Some(Rc::clone(&recorder.history));

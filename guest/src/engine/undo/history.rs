@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::btree_map::Entry as Slot;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::SystemTime;
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::capture::{Images, Irreversible};
 use super::journal::{Change, Journal};
 use super::pages::{self, Page, PageFile, Pages};
+use super::restore::tells_nothing;
 use crate::storage::{self, Role};
 
 /// What a write takes besides its pages, in bytes.
@@ -151,6 +152,8 @@ pub(crate) struct History {
     dropped: Cell<(u64, i64)>,
     /// Whether one may be about to be undone.
     pub(super) undoing: Cell<bool>,
+    /// The databases whose last write an earlier instance may not have brought to its end.
+    unseen: RefCell<BTreeSet<String>>,
 }
 
 impl History {
@@ -193,6 +196,8 @@ impl History {
                 Write { pages, ..write }
             })
             .collect();
+        let unseen = writes.iter().map(|write| write.entry.database.clone());
+        let unseen = unseen.collect();
         Ok(Self {
             held: Cell::new(writes.iter().map(Write::bytes).sum()),
             writes: RefCell::new(writes),
@@ -201,6 +206,7 @@ impl History {
             room,
             dropped: Cell::new(dropped),
             undoing: Cell::new(true),
+            unseen: RefCell::new(unseen),
         })
     }
 
@@ -317,6 +323,11 @@ impl History {
         }
     }
 
+    /// Whether this instance has not looked yet at what an earlier one has written to a database. It has then.
+    pub(crate) fn is_unseen(&self, database: &str) -> bool {
+        self.unseen.borrow_mut().remove(database)
+    }
+
     /// Sees by the `state` that a database is in what became of the last things that were about to
     /// be committed when a call was aborted.
     pub(crate) fn look(&self, database: &str, state: u64) {
@@ -342,7 +353,8 @@ impl History {
         let last = self.last_write(database, |last| {
             let (before, after) = last.state;
             let here = last.entry.irreversible.as_deref() != Some(REPLACED);
-            (here && before == state && after != state).then(|| last.number())
+            let was_before = before == state && after != state && !tells_nothing(state);
+            (here && was_before).then(|| last.number())
         });
         if let Some(number) = last.flatten() {
             self.forget(number);
