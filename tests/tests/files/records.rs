@@ -218,7 +218,7 @@ fn a_dash_is_standard_input_and_output() {
     }
     // Whole, however long it is: a terminal has no text budget.
     let dumped = run(["dump", text(&database), "--text", "1000"]);
-    assert_eq!(dumped.stdout.matches("INSERT INTO").count(), 4_999);
+    assert_eq!(dumped.stdout.matches("INSERT INTO").count(), 5_000);
     let counted = run(["export", text(&database), "t", "--output", "json"]);
     assert_eq!(counted.code, Some(0));
     assert!(
